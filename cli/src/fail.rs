@@ -155,12 +155,20 @@ pub fn finish(result: Result<Code, Failure>, json: bool) -> ExitCode {
 /// Prints clap's message: what is wrong with the command line, or the help or version text that was
 /// requested. Returns the exit code: 2 for a wrong command line, else 0.
 pub fn usage(error: &clap::Error, arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    // If it cannot be printed, there is no other place to report that.
-    let _ = error.print();
+    if let Err(failed) = print(error) {
+        return finish(Err(failed.into()), false);
+    }
     if error.use_stderr() && wants_json(arguments) {
         let _ = refuse(&Failure::new(Code::Usage, wrong(error)));
     }
     ExitCode::from(error.exit_code() as u8)
+}
+
+/// Prints clap's message. If standard error is closed, a message for it is lost; a text that was
+/// requested must reach standard output.
+fn print(error: &clap::Error) -> std::io::Result<()> {
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    if error.use_stderr() { Ok(()) } else { printed }
 }
 
 /// What the parser found wrong, in one line without the usage.

@@ -3,8 +3,9 @@
 mod discover;
 pub mod everywhere;
 mod nodes;
+pub mod remedy;
 mod rollout;
 
 pub use discover::Discover;
-pub use nodes::FleetArgs;
+pub use nodes::{FleetArgs, Launcher};
 pub use rollout::Rollout;

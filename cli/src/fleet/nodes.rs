@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use tresse_control::{Client, ClientError};
 use tresse_topology::cluster::Cluster;
 
+use super::remedy;
 use crate::fail::{Code, Failure};
 
 /// The longest time that a node may take for one answer.
@@ -46,17 +47,16 @@ pub enum Launcher {
     Srun,
     /// The namespaces of the lab on this machine.
     Netns,
-    /// Another program: the command for each node is printed, and each node connects to `--listen`.
-    Manual,
 }
 
 /// Arguments of the verbs for many nodes: by which launcher to reach the nodes, and which nodes to
-/// leave out.
+/// leave out. `L` is what `--launcher` can choose from: the verbs that move files have one choice
+/// more.
 #[derive(Debug, Args)]
-pub struct FleetArgs {
+pub struct FleetArgs<L: ValueEnum + Send + Sync + 'static = Launcher> {
     /// How nodes are reached.
     #[arg(long, value_enum, default_value = "ssh")]
-    launcher: Launcher,
+    launcher: L,
     /// Nodes to leave out, such as those that are being repaired: n03,n[05-07].
     #[arg(long, value_name = "NODES")]
     except: Option<String>,
@@ -82,7 +82,7 @@ pub struct Fleet {
     members: Vec<Member>,
 }
 
-impl FleetArgs {
+impl<L: ValueEnum + Send + Sync + Copy> FleetArgs<L> {
     /// The names of all nodes of a cluster, without those of `--except`.
     pub fn nodes(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
         self.without(cluster.nodes.iter().map(|node| node.name.clone()).collect())
@@ -102,16 +102,18 @@ impl FleetArgs {
         Ok(names.into_iter().filter(|name| !except.contains(name)).collect())
     }
 
-    /// Whether another program starts the members (`--launcher manual`).
-    pub fn is_manual(&self) -> bool {
-        self.launcher == Launcher::Manual
+    /// The choice of `--launcher`.
+    pub const fn launcher(&self) -> L {
+        self.launcher
     }
 
-    /// The command that runs `tresse VERB` on a node.
-    pub fn command(&self, node: &str, verb: &str) -> Result<Command, Failure> {
-        command(self.launcher, self.lab.as_deref(), node, verb)
+    /// For the launcher `netns`: the name of the lab, if one is given.
+    pub fn lab(&self) -> Option<&str> {
+        self.lab.as_deref()
     }
+}
 
+impl FleetArgs {
     /// The fleet of these nodes, not connected yet.
     pub fn fleet(&self, names: Vec<String>) -> Fleet {
         let member =
@@ -165,11 +167,12 @@ impl Member {
         &mut self,
         ask: impl Fn(&mut Client) -> Result<T, ClientError>,
     ) -> Result<T, Failure> {
+        let failed = |error| remedy::failure(error, self.launcher, &self.name);
         let client = match &mut self.client {
             Some(client) => client,
             None => {
-                let bridge = command(self.launcher, self.lab.as_deref(), &self.name, "bridge")?;
-                self.client.insert(Client::through(bridge, PATIENCE)?)
+                let bridge = self.launcher.command(self.lab.as_deref(), &self.name, "bridge")?;
+                self.client.insert(Client::through(bridge, PATIENCE).map_err(failed)?)
             }
         };
         let answer = ask(client);
@@ -177,33 +180,27 @@ impl Member {
             // A late answer would be taken for the answer to the next request.
             self.client = None;
         }
-        Ok(answer?)
+        answer.map_err(failed)
     }
 }
 
-/// The command that runs `tresse VERB` on a node.
-fn command(
-    launcher: Launcher,
-    lab: Option<&str>,
-    node: &str,
-    verb: &str,
-) -> Result<Command, Failure> {
-    let (program, before) = match launcher {
-        Launcher::Ssh => ("ssh", SSH),
-        Launcher::Srun => ("srun", SRUN),
-        Launcher::Manual => {
-            let words = "--launcher manual: only copy, scatter, gather and allgather can use it";
-            return Err(Failure::new(Code::Usage, words));
-        }
-        Launcher::Netns => {
-            let own = std::env::current_exe()?;
-            let mut command = Command::new(own);
-            let lab = lab.iter().flat_map(|lab| ["--name", lab]);
-            command.arg("lab").args(lab).args(["exec", node, "--", "tresse", verb]);
-            return Ok(command);
-        }
-    };
-    let mut command = Command::new(program);
-    command.args(before).arg(node).args(["tresse", verb]);
-    Ok(command)
+impl Launcher {
+    /// The command that runs `tresse VERB` on a node. `lab` is the name of the lab for
+    /// [`Launcher::Netns`], if there are several.
+    pub fn command(self, lab: Option<&str>, node: &str, verb: &str) -> Result<Command, Failure> {
+        let (program, before) = match self {
+            Self::Ssh => ("ssh", SSH),
+            Self::Srun => ("srun", SRUN),
+            Self::Netns => {
+                let own = std::env::current_exe()?;
+                let mut command = Command::new(own);
+                let lab = lab.iter().flat_map(|lab| ["--name", lab]);
+                command.arg("lab").args(lab).args(["exec", node, "--", "tresse", verb]);
+                return Ok(command);
+            }
+        };
+        let mut command = Command::new(program);
+        command.args(before).arg(node).args(["tresse", verb]);
+        Ok(command)
+    }
 }

@@ -104,6 +104,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         &["export", "configs/torus16-2nic.toml", "iproute2"],
         &["schema"],
         &["completion", "bash"],
+        &["copy", "--help"],
     ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tresse"))
             .current_dir(root())
@@ -116,6 +117,20 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         let mut words = String::new();
         child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
         assert_eq!((child.wait().unwrap().code(), words.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    for args in
+        [&["--help"][..], &["plan", "--help"], &["help", "plan"], &["--version"], &["schema"]]
+    {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tresse"));
+        let ran = command.args(args).stdout(full).output().unwrap();
+        let words = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{args:?}: {words}");
+        assert!(words.contains("cannot write the answer: No space left"), "{args:?}: {words}");
     }
 }
 

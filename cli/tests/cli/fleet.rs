@@ -50,3 +50,58 @@ fn nodes_that_are_left_out_must_exist() {
     let ran = tresse(["rollout", FILE, "--except", "n9"]).exits(2);
     assert!(ran.stderr.contains("no node `n9`"), "{}", ran.stderr);
 }
+
+/// The remedy fits the failure: a daemon that was not asked is not said to be down.
+#[test]
+fn what_keeps_ssh_from_a_node_has_its_own_remedy() {
+    for (words, remedy) in [
+        ("ssh: Could not resolve hostname n0: Name or service not known", "a name that ssh knows"),
+        ("Host key verification failed.", "by hand and accept the key"),
+        ("n0: Permission denied (publickey).", "authorized_keys"),
+        ("sh: 1: tresse: not found", "install tresse on n0"),
+    ] {
+        let fails = format!("echo '{words}' >&2; exit 255");
+        let ran = by_ssh(&fails, &["rollout", FILE]).exits(4);
+        assert!(ran.stdout.contains(words) && ran.stdout.contains(remedy), "{}", ran.stdout);
+        assert!(!ran.stdout.contains("systemctl"), "{}", ran.stdout);
+        let ran = by_ssh(&fails, &["copy", FILE, "n0:/etc/hostname"]).exits(1);
+        assert!(ran.stderr.contains(words) && ran.stderr.contains(remedy), "{}", ran.stderr);
+    }
+    // The other end knows best.
+    let other = "echo 'tresse: cannot reach tressed: is it running?\n  help: start it' >&2";
+    let ran = by_ssh(other, &["rollout", FILE]).exits(4);
+    assert_eq!(ran.stdout.matches("help: ").count(), 3, "{}", ran.stdout);
+}
+
+#[test]
+fn a_lab_or_a_launcher_that_is_not_there_is_named() {
+    let nowhere = [("PATH", "/nonexistent")];
+    let ran = tresse_with(["rollout", FILE, "--launcher", "srun"], &nowhere).exits(4);
+    assert!(ran.stdout.contains("srun comes with Slurm"), "{}", ran.stdout);
+    let ran = tresse_with(["copy", FILE, "n0:/etc/hostname"], &nowhere).exits(1);
+    assert!(ran.stderr.contains("install the OpenSSH client"), "{}", ran.stderr);
+    let lab = ["--launcher", "netns", "--lab", "no-such-lab"];
+    let ran = tresse(["rollout", FILE].iter().chain(&lab)).exits(4);
+    assert!(ran.stdout.contains("`tresse lab up FILE --name no-such-lab`"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_manual_launcher_is_offered_where_it_works() {
+    for verb in ["rollout", "drain", "undrain", "discover"] {
+        let help = tresse([verb, "--help"]).exits(0).stdout;
+        assert!(help.contains("netns") && !help.contains("manual"), "{verb}: {help}");
+    }
+    for verb in ["copy", "scatter", "gather", "allgather"] {
+        let help = tresse([verb, "--help"]).exits(0).stdout;
+        assert!(help.contains("manual"), "{verb}: {help}");
+    }
+    for args in [
+        &["rollout", FILE][..],
+        &["drain", "s0", "--all", FILE],
+        &["undrain", "s0", "--all", FILE],
+        &["discover", "n0"],
+    ] {
+        let ran = tresse(args.iter().chain(&["--launcher", "manual"])).exits(2);
+        assert!(ran.stderr.contains("[possible values: ssh, srun, netns]"), "{}", ran.stderr);
+    }
+}

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use crate::fleet::FleetArgs;
+use crate::fleet::{FleetArgs, Launcher};
 use crate::input::ClusterArgs;
 
 /// Arguments of all verbs that move files: `copy`, `scatter`, `gather` and `allgather`.
@@ -13,16 +14,55 @@ pub struct CollectiveArgs {
     #[command(flatten)]
     pub cluster: ClusterArgs,
     #[command(flatten)]
-    pub fleet: FleetArgs,
+    pub fleet: FleetArgs<MemberStart>,
     /// Only for these nodes, such as those that an earlier run missed: n03,n[05-07].
     #[arg(long, value_name = "NODES")]
     pub to: Option<String>,
     /// Keep permissions and modification times.
     #[arg(long)]
     pub keep: bool,
-    /// For the launcher `manual`: the address of this host that the nodes connect to.
+    /// For the launcher `manual`: the address of this machine that the nodes connect to.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
+}
+
+impl CollectiveArgs {
+    /// The launcher that starts the members; `None` if another program starts them.
+    pub const fn launcher(&self) -> Option<Launcher> {
+        match self.fleet.launcher() {
+            MemberStart::By(launcher) => Some(launcher),
+            MemberStart::Manual => None,
+        }
+    }
+}
+
+/// What starts the members of a verb that moves files, which are the processes on the nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberStart {
+    /// A launcher.
+    By(Launcher),
+    /// Another program: the command for each node is printed, and each node connects to `--listen`.
+    Manual,
+}
+
+impl ValueEnum for MemberStart {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::By(Launcher::Ssh),
+            Self::By(Launcher::Srun),
+            Self::By(Launcher::Netns),
+            Self::Manual,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::By(launcher) => launcher.to_possible_value(),
+            Self::Manual => Some(PossibleValue::new("manual").help(
+                "Another program: the command for each node is printed, and each node connects to `--listen`",
+            )),
+        }
+    }
 }
 
 /// Arguments of the verbs that pass data on from node to node: `copy` and `allgather`.

@@ -3,7 +3,7 @@
 //! was started by other means and has connected to the coordinator by TCP. Requests go to the
 //! member, reports come back.
 
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tresse_ring::talk::{MemberReport, MemberRequest, hear, say};
 
 use crate::fail::{Code, Failure};
-use crate::fleet::FleetArgs;
+use crate::fleet::{Launcher, remedy};
 
 /// The exit code of a shell that does not find `tresse`.
 const NOT_FOUND: i32 = 127;
@@ -48,18 +48,23 @@ pub struct Link {
 }
 
 impl Link {
-    /// Starts the member of a node.
+    /// Starts the member of a node by a launcher; `lab` is the lab's name, if there are several.
     pub fn start(
-        fleet: &FleetArgs,
+        launcher: Launcher,
+        lab: Option<&str>,
         name: &str,
         at: usize,
         send: Sender<(usize, Event)>,
     ) -> Result<Self, Failure> {
-        let mut command = fleet.command(name, "ring-member")?;
+        let mut command = launcher.command(lab, name, "ring-member")?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| {
             let program = command.get_program().to_string_lossy().into_owned();
-            Failure::new(Code::Fault, format!("{name}: {program}: {e}"))
+            let help = match e.kind() {
+                ErrorKind::NotFound => format!("\n  help: {}", remedy::of_launcher(launcher)),
+                _ => String::new(),
+            };
+            Failure::new(Code::Fault, format!("{name}: cannot start `{program}`: {e}{help}"))
         })?;
         let (reports, errors) = (child.stdout.take(), child.stderr.take());
         std::thread::spawn(move || {
@@ -150,7 +155,7 @@ impl Link {
                             break Ok(());
                         }
                     }
-                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(e) => break Err(format!("standard input: {e}")),
                 }
             };

@@ -28,8 +28,7 @@ pub fn wait_for(
     token: Token,
     send: Sender<(usize, Event)>,
 ) -> Result<(), Failure> {
-    let words =
-        "--launcher manual: name with --listen the address of this host that the nodes connect to";
+    let words = "--launcher manual: name with --listen the address of this machine that the nodes connect to";
     let address = address.ok_or_else(|| Failure::new(Code::Usage, words))?;
     let listener = TcpListener::bind(address)
         .map_err(|e| Failure::new(Code::Usage, format!("--listen {address}: {e}")))?;

@@ -32,7 +32,7 @@ impl Party {
     ) -> Result<Self, Failure> {
         let plan = args.cluster.plan()?;
         let usage = |words: String| Failure::new(Code::Usage, words);
-        if args.listen.is_some() && !args.fleet.is_manual() {
+        if args.listen.is_some() && args.launcher().is_some() {
             return Err(usage("--listen: only --launcher manual uses it".into()));
         }
         let mut names = args.fleet.nodes(plan.cluster())?;

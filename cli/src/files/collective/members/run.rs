@@ -20,6 +20,7 @@ use crate::files::collective::outcome::Outcome;
 use crate::files::collective::party::Party;
 use crate::files::collective::progress::Progress;
 use crate::files::collective::{manual, predict};
+use crate::fleet::remedy;
 
 /// The longest time until a member answers after its launch.
 const LAUNCH: Duration = Duration::from_secs(60);
@@ -48,7 +49,7 @@ impl<'a> Members<'a> {
         let token = proof::number()?;
         let names: Vec<String> = (0..job.nodes.len()).map(|at| party.name(at).into()).collect();
         let (send, events) = channel();
-        if args.fleet.is_manual() {
+        if args.launcher().is_none() {
             manual::wait_for(args.listen, &names, token, send.clone())?;
         }
         let mut all = Vec::new();
@@ -57,9 +58,9 @@ impl<'a> Members<'a> {
             let address = address.ok_or_else(|| {
                 Failure::new(Code::Fault, format!("{name} has no address of its own"))
             })?;
-            let link = match args.fleet.is_manual() {
-                true => Link::awaited(),
-                false => Link::start(&args.fleet, name, at, send.clone())?,
+            let link = match args.launcher() {
+                None => Link::awaited(),
+                Some(by) => Link::start(by, args.fleet.lab(), name, at, send.clone())?,
             };
             all.push(Member::new(link, address));
         }
@@ -87,7 +88,7 @@ impl<'a> Members<'a> {
             last_done: Duration::ZERO,
             ended: Duration::ZERO,
         };
-        if !args.fleet.is_manual() {
+        if args.launcher().is_some() {
             (0..members.all.len()).for_each(|at| members.join(at, &token));
         }
         members.wait_until_ready(&token)?;
@@ -98,7 +99,7 @@ impl<'a> Members<'a> {
         let parts = self.job.parts.iter().map(|part| part.places[at].clone()).collect();
         self.all[at].link.ask(MemberRequest::Join(Join {
             // A member that another program started has the token already.
-            token: if self.args.fleet.is_manual() { String::new() } else { proof::text(token) },
+            token: if self.args.launcher().is_none() { String::new() } else { proof::text(token) },
             address: self.all[at].address,
             parts,
             stripes: self.stripes() as u32,
@@ -107,7 +108,7 @@ impl<'a> Members<'a> {
     }
 
     fn wait_until_ready(&mut self, token: &Token) -> Result<(), Failure> {
-        let launch = if self.args.fleet.is_manual() { MANUAL } else { LAUNCH };
+        let launch = if self.args.launcher().is_none() { MANUAL } else { LAUNCH };
         while self.all.iter().any(|member| member.outcome.is_none() && member.port.is_none()) {
             let event = self.events.recv_timeout(LOOK);
             if let Ok((at, _)) = event {
@@ -126,7 +127,12 @@ impl<'a> Members<'a> {
                 Ok((at, Event::Report(MemberReport::Failed { words }))) => self.out(at, words),
                 Ok((at, Event::Gone(words))) => {
                     let found_nothing = self.all[at].link.found_nothing();
-                    let words = if found_nothing { no_tresse(&words) } else { words };
+                    let known =
+                        || remedy::known(&words, self.args.launcher()?, self.party.name(at));
+                    let words = match found_nothing {
+                        true => no_tresse(&words),
+                        false => known().map_or(words.clone(), |help| format!("{words}: {help}")),
+                    };
                     self.out(at, words);
                 }
                 _ => {}
