@@ -57,10 +57,7 @@ impl ClusterArgs {
         match std::fs::read_to_string(&path) {
             Ok(text) => Ok(Some(text)),
             Err(e) if e.kind() == ErrorKind::NotFound && self.lock.is_none() => Ok(None),
-            Err(e) => Err(Failure::new(
-                Code::BadFile,
-                format!("cannot read the lock {}: {e}", path.display()),
-            )),
+            Err(e) => Err(unreadable(&format!("the lock {}", path.display()), &e)),
         }
     }
 }
@@ -83,10 +80,21 @@ pub fn cluster_text(path: &Path) -> Result<String, Failure> {
 /// Reads a file that the operator named. If there is none, the error suggests a file with a similar name.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|e| {
-        let near = similar(path).filter(|_| e.kind() == ErrorKind::NotFound);
-        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-        Failure::new(Code::BadFile, format!("cannot read {}: {e}{near}", path.display()))
+        match similar(path).filter(|_| e.kind() == ErrorKind::NotFound) {
+            Some(near) => {
+                let words = format!("cannot read {}: {e}; did you mean {near}?", path.display());
+                Failure::new(Code::BadFile, words)
+            }
+            None => unreadable(&path.display().to_string(), &e),
+        }
     })
+}
+
+/// The failure that a file cannot be read. `what` names the file.
+fn unreadable(what: &str, error: &io::Error) -> Failure {
+    let help = tresse_base::text::read_help(error.kind());
+    let help = help.map_or_else(String::new, |help| format!("\n  help: {help}"));
+    Failure::new(Code::BadFile, format!("cannot read {what}: {error}{help}"))
 }
 
 /// A file in the same directory whose name is nearly the same.

@@ -62,13 +62,13 @@ pub enum Verb {
     Cables(node::Cables),
     /// Draft a cluster file from what the nodes hear by LLDP.
     Discover(fleet::Discover),
-    /// Print this host's NICs as a block for the cluster file.
+    /// Print this machine's NICs as a block for the cluster file.
     Macs(node::Macs),
-    /// Find what keeps the plan from working on this host.
+    /// Find what keeps the plan from working on this machine.
     Doctor(node::Doctor),
     /// Use a fused VLAN again, after a new test for loops.
     Unfuse(node::Unfuse),
-    /// Collect what is needed to analyse a fault on this host.
+    /// Collect what is needed to analyse a fault on this machine.
     Bugreport(node::Bugreport),
     /// Copy files from nodes to all others, at the speed of one link.
     Copy(files::Copy),

@@ -21,9 +21,10 @@ pub struct Exec {
 impl Exec {
     pub fn run(&self, found: &Found) -> Result<Code, Failure> {
         let Blueprint { nodes, switches, .. } = &found.record.blueprint;
-        let mut names = nodes.iter().map(|n| &n.name).chain(switches.iter().map(|s| &s.name));
-        if !names.any(|n| *n == self.place) {
-            return Err(Failure::new(Code::Usage, format!("no node or switch `{}`", self.place)));
+        let names = nodes.iter().map(|n| &n.name).chain(switches.iter().map(|s| &s.name));
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        if !names.contains(&self.place.as_str()) {
+            return Err(self.unknown(&found.directory.name, &names));
         }
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
@@ -41,5 +42,14 @@ impl Exec {
         let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
         // Exit with the program's own code.
         std::process::exit(code);
+    }
+
+    fn unknown(&self, lab: &str, names: &[&str]) -> Failure {
+        let help = match tresse_base::text::nearest(&self.place, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it has {}", tresse_base::hostlist::collapse(names).join(" ")),
+        };
+        let words = format!("the lab `{lab}` has no node or switch `{}`: {help}", self.place);
+        Failure::new(Code::Usage, words)
     }
 }

@@ -27,7 +27,7 @@ pub struct Apply {
     /// Roll back unless `tresse confirm` comes within this time: 60s, 5m.
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "dry_run")]
     confirm: Option<Duration>,
-    /// Install also what would cut the connection by which this host is managed.
+    /// Install also what would cut the connection by which this machine is managed.
     #[arg(long)]
     force: bool,
     /// Use this NIC although it belongs to a bond or a bridge; may be repeated.

@@ -1,4 +1,4 @@
-//! `tresse bridge`: connects standard input and output to the daemon's socket, so that another host can use the daemon
+//! `tresse bridge`: connects standard input and output to the daemon's socket, so that another machine can use the daemon
 //! (`ssh n3 tresse bridge`).
 
 use std::io;
@@ -17,7 +17,7 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Copies in both directions until the daemon or the other host closes its end.
+    /// Copies in both directions until the daemon or the other machine closes its end.
     pub fn run(&self) -> Result<Code, Failure> {
         let mut socket = self.node.connect()?.into_stream();
         let mut asking = socket.try_clone()?;

@@ -27,7 +27,7 @@ const PATIENCE_MS: u64 = 5000;
 pub struct Cables {
     /// The cluster file.
     file: PathBuf,
-    /// Which node of the file this host is. Default: as in the daemon's plan, else found by its MAC addresses.
+    /// Which node of the file this machine is. Default: as in the daemon's plan, else found by its MAC addresses.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ impl Cables {
         Ok(if report.fine { Code::Fine } else { Code::Fault })
     }
 
-    /// Which node of the cluster file the daemon's host is.
+    /// Which node of the cluster file the daemon's machine is.
     fn which(&self, cluster: &Cluster, list: &NeighbourList) -> Result<NodeId, Failure> {
         if let Some(name) = &self.node {
             return input::node_named(cluster, name);
@@ -68,7 +68,7 @@ impl Cables {
         cluster.nodes.iter().position(has).map(NodeId::from).ok_or_else(|| {
             let file = self.file.display();
             let message =
-                format!("no node of {file} has a NIC of this host: say which with --node");
+                format!("no node of {file} has a NIC of this machine: say which with --node");
             Failure::new(Code::BadFile, message)
         })
     }

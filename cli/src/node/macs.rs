@@ -1,4 +1,4 @@
-//! `tresse macs`: prints this host's NICs, with their MAC addresses, as a `[[node]]` block for the
+//! `tresse macs`: prints this machine's NICs, with their MAC addresses, as a `[[node]]` block for the
 //! cluster file (K21).
 //!
 //! Reads sysfs only. A NIC is an Ethernet interface of a device, or one end of a veth pair. VLAN
@@ -20,15 +20,15 @@ use crate::output;
 /// Where the kernel lists interfaces.
 const INTERFACES: &str = "/sys/class/net";
 
-/// Arguments of `tresse macs`, which prints this host's NICs as a block of a cluster file.
+/// Arguments of `tresse macs`, which prints this machine's NICs as a block of a cluster file.
 #[derive(Debug, Args)]
 pub struct Macs {
-    /// The node's name in the cluster file; default: this host's name.
+    /// The node's name in the cluster file; default: this machine's name.
     #[arg(long)]
     name: Option<String>,
 }
 
-/// This host.
+/// This machine.
 #[derive(Debug, Serialize)]
 struct Host {
     format: u32,
@@ -36,7 +36,7 @@ struct Host {
     nics: Vec<Nic>,
 }
 
-/// One NIC of this host.
+/// One NIC of this machine.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Nic {
     name: String,
@@ -53,7 +53,7 @@ impl Macs {
         let nics = scan(Path::new(INTERFACES)).map_err(|e| {
             Failure::new(Code::Fault, format!("cannot list the interfaces in {INTERFACES}: {e}"))
         })?;
-        let name = self.name.clone().unwrap_or_else(host_name);
+        let name = self.name()?;
         let host = Host { format: 1, name, nics };
         let mut out = output::stdout();
         if json {
@@ -63,6 +63,27 @@ impl Macs {
         }
         out.flush()?;
         Ok(Code::Fine)
+    }
+}
+
+impl Macs {
+    /// The node's name. The block would be of no use with a name that the cluster file refuses.
+    fn name(&self) -> Result<String, Failure> {
+        let (name, from, code) = match &self.name {
+            Some(name) => (name.clone(), "--name", Code::Usage),
+            None => (host_name(), "this machine's name", Code::Fault),
+        };
+        match tresse_cluster::name_fault(&name) {
+            None => Ok(name),
+            Some(fault) => {
+                let help = if self.name.is_none() {
+                    "\n  help: give the node a name with --name"
+                } else {
+                    ""
+                };
+                Err(Failure::new(code, format!("{from}: {fault}{help}")))
+            }
+        }
     }
 }
 

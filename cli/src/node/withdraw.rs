@@ -16,7 +16,7 @@ use crate::output::{self, count};
 pub struct Withdraw {
     #[command(flatten)]
     node: NodeArgs,
-    /// Go on even if this cuts the connection by which this host is managed.
+    /// Go on even if this cuts the connection by which this machine is managed.
     #[arg(long)]
     force: bool,
 }

@@ -1,7 +1,7 @@
 //! `tresse export`: writes switch configurations, node scripts and files for other programs.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -115,7 +115,15 @@ fn write_all(directory: &Path, files: &[ExportFile]) -> Result<Vec<PathBuf>, Fai
         let path = directory.join(&file.name);
         let parent = path.parent().unwrap_or(directory);
         fs::create_dir_all(parent).map_err(|e| {
-            Failure::new(Code::Fault, format!("cannot create {}: {e}", parent.display()))
+            let help = match e.kind() {
+                ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+                    "\n  help: that is a file: name with -o a directory, in which the files are written"
+                }
+                ErrorKind::PermissionDenied => "\n  help: name with -o a directory that you may write to",
+                _ => "",
+            };
+            let words = format!("cannot create the directory {}: {e}{help}", parent.display());
+            Failure::new(Code::Fault, words)
         })?;
         input::replace(&path, &file.text)?;
         written.push(path);

@@ -235,3 +235,56 @@ fn a_node_that_is_not_there_is_told_with_what_was_meant() {
         assert!(refused.stderr.contains(reported), "{}", refused.stderr);
     }
 }
+
+/// Each message names the object and a remedy.
+#[test]
+fn what_cannot_be_used_is_told_with_a_remedy() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    };
+    let bytes = write("bytes.toml", b"a = \"\xe9\"\n");
+    let short = write("short.toml", b"[design]\nnics = 2\n");
+    let (ring, torus) = ("configs/ring-4.toml", "configs/torus16.toml");
+    for (code, args, told) in [
+        (
+            3,
+            &["check", "configs"][..],
+            "cannot read configs: Is a directory (os error 21)\n  help: name a file",
+        ),
+        (3, &["design", "configs"], "help: name a file in this directory"),
+        (3, &["design", &bytes], "help: save the file as UTF-8"),
+        (
+            3,
+            &["design", &short],
+            "missing field `pcs`\n  help: a specification has a table [design]",
+        ),
+        (3, &["design", ring], "help: this is a cluster file"),
+        (
+            3,
+            &["compare", "--prices", ring],
+            ":2:2: unknown field `fabric`\n  help: such a file has lines `KEY = NUMBER` with the keys hub_port, ",
+        ),
+        (3, &["compare", "--measured", ring], "with the keys bandwidth, "),
+        (2, &["export", torus, "ios", "s99"], "no switch `s99`: did you mean `s09`?"),
+        (
+            2,
+            &["export", torus, "iproute2", "elsewhere"],
+            "no node `elsewhere`: `tresse plan FILE` lists them",
+        ),
+        (2, &["export", ring, "sonic"], "this fabric has no switches: "),
+        (
+            1,
+            &["export", torus, "ios", "-o", "Makefile"],
+            "help: that is a file: name with -o a directory",
+        ),
+        (2, &["simulate", torus, "--traffic", "local:999999"], "a number of switches from 0 to 16"),
+        (2, &["macs", "--name", ""], "--name: `` is not a name of 1 to"),
+        (2, &["macs", "--name", "a b"], "--name: `a b` is not a name of 1 to"),
+    ] {
+        let ran = tresse(args).exits(code);
+        assert!(ran.stderr.contains(told) && ran.stdout.is_empty(), "{args:?}: {}", ran.stderr);
+    }
+}

@@ -1,5 +1,7 @@
 //! Helpers for error messages: they shorten and escape text that is quoted from a file, and find the
-//! valid value most similar to a wrong one.
+//! valid value most similar to a wrong one, or what to do about a file that cannot be read.
+
+use std::io::ErrorKind;
 
 /// Returns the first line of a text without surrounding white space, cut after 60 characters. ` ...` is
 /// appended if the rest of the text is left out.
@@ -67,6 +69,18 @@ pub fn suggestion<'a>(
     (!all.is_empty() && all.len() < 17).then(|| format!("one of: {}", all.join(", ")))
 }
 
+/// Returns what to do about a file that cannot be read; `None` if the error speaks for itself.
+#[must_use]
+pub const fn read_help(error: ErrorKind) -> Option<&'static str> {
+    match error {
+        ErrorKind::NotFound => Some("check the path"),
+        ErrorKind::IsADirectory => Some("name a file in this directory"),
+        ErrorKind::PermissionDenied => Some("run this as a user who may read the file"),
+        ErrorKind::InvalidData => Some("save the file as UTF-8"),
+        _ => None,
+    }
+}
+
 /// Returns the Levenshtein distance; ASCII letters are compared without case.
 fn edits(a: &[char], b: &str) -> usize {
     let mut row: Vec<usize> = (0..=a.len()).collect();
@@ -96,6 +110,18 @@ mod tests {
         assert_eq!(nearest("s16", ["s06", "s10", "s15"]), Some("s15"));
         assert_eq!(suggestion("zzzzzz", keys).unwrap(), "one of: name, ports, max_vlans");
         assert_eq!(suggestion("zzzzzz", []), None);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_has_a_remedy() {
+        for (error, help) in [
+            (ErrorKind::NotFound, "check the path"),
+            (ErrorKind::IsADirectory, "name a file"),
+            (ErrorKind::PermissionDenied, "a user who may read the file"),
+            (ErrorKind::InvalidData, "as UTF-8"),
+        ] {
+            assert!(read_help(error).unwrap().contains(help), "{error}");
+        }
     }
 
     #[test]

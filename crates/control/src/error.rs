@@ -129,10 +129,18 @@ impl fmt::Display for NodeError {
             Self::WouldCut { object, destinations } => {
                 write!(f, "{object}: no other path leads to {}", destinations.join(" "))
             }
-            Self::NothingToConfirm => f.write_str("no apply waits for confirmation"),
-            Self::NothingToRollBack => f.write_str("there is no previous plan to return to"),
-            Self::NoPlan => f.write_str("no plan is installed here"),
-            Self::NotFused { vid } => write!(f, "VLAN {vid} is not fused here"),
+            Self::NothingToConfirm => f.write_str(
+                "no apply waits for its confirm: `tresse apply FILE --confirm TIME` makes one wait",
+            ),
+            Self::NothingToRollBack => f.write_str(
+                "there is no previous plan to return to: `tresse apply FILE` installs another one",
+            ),
+            Self::NoPlan => {
+                f.write_str("no plan is installed here: `tresse apply FILE` installs one")
+            }
+            Self::NotFused { vid } => {
+                write!(f, "VLAN {vid} is not fused here: `tresse status` lists fused VLANs")
+            }
             Self::WrongNode { message } | Self::Internal { message } => f.write_str(message),
         }
     }

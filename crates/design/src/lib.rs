@@ -30,7 +30,7 @@ pub use designer::Designer;
 pub use pattern::Pattern;
 pub use problem::{Maximize, Required, WiringProblem};
 pub use search::{Progress, WiringSearch};
-pub use spec::Spec;
+pub use spec::{Spec, SpecError};
 
 #[cfg(test)]
 mod tests;

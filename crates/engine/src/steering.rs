@@ -122,6 +122,9 @@ impl Steering {
             }
             Steer::Unpin(to) => {
                 if after.pinned.remove(to).is_none() {
+                    if prepared.paths_to(to).next().is_none() {
+                        return Err(no_path(to));
+                    }
                     return Err(refused(to, "is not pinned here: see `tresse status`".into()));
                 }
             }
@@ -188,10 +191,7 @@ fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
     let paths = || prepared.paths_to(to);
     match paths().find(|watch| watch.id.rank == rank) {
         Some(watch) => Ok(Pinned { rank, first_hops: first_hops(watch) }),
-        None if paths().next().is_none() => {
-            let message = "this node has no path to such a node: see `tresse paths FILE --from`";
-            Err(refused(to, message.into()))
-        }
+        None if paths().next().is_none() => Err(no_path(to)),
         None => {
             let ranks: Vec<String> = paths().map(|watch| watch.id.rank.to_string()).collect();
             Err(refused(
@@ -200,6 +200,10 @@ fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
             ))
         }
     }
+}
+
+fn no_path(to: &str) -> NodeError {
+    refused(to, "this node has no path to such a node: see `tresse paths FILE --from`".into())
 }
 
 fn refused(object: &str, message: String) -> NodeError {

@@ -10,6 +10,11 @@ use crate::Format;
 /// format cannot express.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
+    /// The fabric has no switches that could be configured.
+    #[error(
+        "this fabric has no switches: its nodes are cabled to each other and need no configuration of a switch"
+    )]
+    NoSwitches,
     /// The fabric has no VLANs, so its switches need no configuration.
     #[error(
         "this fabric has no VLANs: its switches carry one untagged network each and need no configuration"
@@ -22,12 +27,14 @@ pub enum ExportError {
         name: String,
     },
     /// No such switch, node or VLAN.
-    #[error("the plan has no {kind} `{name}`")]
+    #[error("the plan has no {kind} `{name}`: {help}")]
     UnknownObject {
         /// `switch`, `node` or `VLAN`.
         kind: &'static str,
         /// The name given.
         name: String,
+        /// Which object may have been meant, or where all are listed.
+        help: String,
     },
     /// The format describes the fabric as a whole.
     #[error("`{format}` describes the whole fabric and takes no object: leave `{name}` out")]

@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 use tresse_base::id::{NodeId, TreeId, Vid};
+use tresse_base::text::nearest;
 use tresse_plan::Plan;
 use tresse_slice::Slice;
 
@@ -51,10 +52,13 @@ pub fn render_keeping(
 ) -> Result<Vec<ExportFile>, ExportError> {
     let cluster = plan.cluster();
     let sets_nothing = cluster.is_untagged() && !cluster.kind.shares_switches();
-    if sets_nothing && matches!(what.subject(), Subject::Switch) {
-        return Err(ExportError::NothingToSet);
+    if matches!(what.subject(), Subject::Switch) {
+        if cluster.switches.is_empty() {
+            return Err(ExportError::NoSwitches);
+        } else if sets_nothing {
+            return Err(ExportError::NothingToSet);
+        }
     }
-    let unknown = |kind, name: &str| ExportError::UnknownObject { kind, name: name.into() };
     if keep.is_some() && !matches!(what.subject(), Subject::Switch) {
         return Err(ExportError::NoKeep { format: what.name() });
     }
@@ -65,7 +69,7 @@ pub fn render_keeping(
         Subject::Switch => {
             let one = match object {
                 Some(name) => {
-                    Some(cluster.switch_named(name).ok_or_else(|| unknown("switch", name))?)
+                    Some(cluster.switch_named(name).ok_or_else(|| unknown_switch(plan, name))?)
                 }
                 None => None,
             };
@@ -80,7 +84,7 @@ pub fn render_keeping(
         Subject::Node => {
             let nodes: Vec<_> = match object {
                 Some(name) => {
-                    vec![cluster.node_named(name).ok_or_else(|| unknown("node", name))?]
+                    vec![cluster.node_named(name).ok_or_else(|| unknown_node(plan, name))?]
                 }
                 None => (0..cluster.nodes.len()).map(NodeId::from).collect(),
             };
@@ -101,7 +105,7 @@ pub fn render_keeping(
             match (what, object) {
                 (Format::Dot, None) => Ok(dot::render(plan, &switch::configs(plan, options), None)),
                 (Format::Dot, Some(name)) => {
-                    let vid = vlan_named(plan, name).ok_or_else(|| unknown("VLAN", name))?;
+                    let vid = vlan_named(plan, name).ok_or_else(|| unknown_vlan(plan, name))?;
                     Ok(dot::render(plan, &switch::configs(plan, options), Some(vid)))
                 }
                 (_, Some(name)) => {
@@ -155,4 +159,24 @@ fn vlan_named(plan: &Plan, name: &str) -> Option<Vid> {
     let mut all = trees.chain(lines);
     let known = all.find(|(own, of)| own == name || Some(of.0) == vid).map(|(_, vid)| vid);
     known.or(vid.filter(|vid| plan.cluster().vlans.base == Some(*vid)).map(Vid))
+}
+
+fn unknown_switch(plan: &Plan, name: &str) -> ExportError {
+    let names = plan.cluster().switches.iter().map(|switch| switch.name.as_str());
+    unknown("switch", name, nearest(name, names), "`tresse export FILE FORMAT` lists them")
+}
+
+fn unknown_node(plan: &Plan, name: &str) -> ExportError {
+    let names = plan.cluster().nodes.iter().map(|node| node.name.as_str());
+    unknown("node", name, nearest(name, names), "`tresse plan FILE` lists them")
+}
+
+fn unknown_vlan(plan: &Plan, name: &str) -> ExportError {
+    let names = plan.specs().iter().map(|spec| spec.name.as_str());
+    unknown("VLAN", name, nearest(name, names), "`tresse plan FILE` lists them")
+}
+
+fn unknown(kind: &'static str, name: &str, near: Option<&str>, listed: &str) -> ExportError {
+    let help = near.map_or_else(|| listed.to_owned(), |near| format!("did you mean `{near}`?"));
+    ExportError::UnknownObject { kind, name: name.into(), help }
 }

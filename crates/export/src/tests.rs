@@ -99,7 +99,9 @@ fn as_read_or_refused(directory: &str, topology: &str) {
         };
         match render(&plan, format, object, ExportOptions::default()) {
             Ok(files) => files.iter().for_each(|file| golden(directory, file)),
-            Err(ExportError::NothingToSet) => assert_eq!(format.subject(), Subject::Switch),
+            Err(ExportError::NothingToSet | ExportError::NoSwitches) => {
+                assert_eq!(format.subject(), Subject::Switch);
+            }
             Err(_) => drop(refused.insert(format.name())),
         }
     }
@@ -229,7 +231,10 @@ fn formats_have_names_and_errors_list_them() {
     assert!(error.contains("`visio`") && error.contains("bridge, "), "{error}");
     let error =
         render(&torus(), Format::Bridge, Some("s99"), ExportOptions::default()).unwrap_err();
-    assert_eq!(error.to_string(), "the plan has no switch `s99`");
+    let error = error.to_string();
+    assert!(error.starts_with("the plan has no switch `s99`: did you mean `s"), "{error}");
+    let vlan = render(&torus(), Format::Dot, Some("4000"), ExportOptions::default()).unwrap_err();
+    assert_eq!(vlan.to_string(), "the plan has no VLAN `4000`: `tresse plan FILE` lists them");
 }
 
 /// (text that ends the spanning tree, in whose block nothing but it may stand) per dialect.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use tresse_base::text::{read_help, suggestion};
 use tresse_liveness::Timing;
 
 /// Path of the daemon's configuration file, unless another one is given on the command line.
@@ -155,13 +156,12 @@ impl Default for Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("read {}", path.display())]
+    #[error("cannot read {}: {error}{}", path.display(), help(error))]
     Read {
         /// The file.
         path: PathBuf,
         /// The error.
-        #[source]
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// It is not TOML, or a value has the wrong type.
     #[error("{}: {message}", path.display())]
@@ -204,7 +204,7 @@ impl Config {
     /// [`ConfigError`].
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })?;
+            .map_err(|error| ConfigError::Read { path: path.to_path_buf(), error })?;
         Self::parse(&text, path)
     }
 
@@ -221,7 +221,11 @@ impl Config {
         let unknown: Vec<String> = table
             .keys()
             .filter(|key| !KEYS.contains(&key.as_str()))
-            .map(|key| format!("unknown key `{key}`, did you mean `{}`?", nearest(key)))
+            .map(|key| {
+                let help =
+                    suggestion(key, KEYS).map_or_else(String::new, |help| format!(", {help}"));
+                format!("unknown key `{key}`{help}")
+            })
             .collect();
         if !unknown.is_empty() {
             return Err(ConfigError::UnknownKeys { path: path.to_path_buf(), keys: unknown });
@@ -246,23 +250,9 @@ impl Config {
     }
 }
 
-/// The known key with the least edit distance (Levenshtein).
-fn nearest(key: &str) -> &'static str {
-    let distance = |other: &str| {
-        let other: Vec<char> = other.chars().collect();
-        let mut row: Vec<usize> = (0..=other.len()).collect();
-        for (i, a) in key.chars().enumerate() {
-            let mut diagonal = row[0];
-            row[0] = i + 1;
-            for (j, b) in other.iter().enumerate() {
-                let change = diagonal + usize::from(a != *b);
-                diagonal = row[j + 1];
-                row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-            }
-        }
-        row[other.len()]
-    };
-    KEYS.into_iter().min_by_key(|known| distance(known)).unwrap_or("cluster")
+/// What to do about a file that cannot be read, for the end of a message.
+fn help(error: &std::io::Error) -> String {
+    read_help(error.kind()).map_or_else(String::new, |help| format!(": {help}"))
 }
 
 #[cfg(test)]
@@ -303,6 +293,13 @@ mod tests {
         let error = Config::parse(text, Path::new("tressed.toml")).unwrap_err().to_string();
         assert!(error.contains("`clusters`, did you mean `cluster`?"), "{error}");
         assert!(error.contains("`statedir`, did you mean `state_dir`?"), "{error}");
+        let error = Config::parse("foo = 1", Path::new("t")).unwrap_err().to_string();
+        assert!(error.contains("`foo`, one of: cluster, lock, node, "), "{error}");
+        let error = Config::load(Path::new("/")).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "cannot read /: Is a directory (os error 21): name a file in this directory"
+        );
         let error = Config::parse("strict = 1", Path::new("t")).unwrap_err().to_string();
         assert!(error.contains("line 1") && error.contains("boolean"), "{error}");
         for (text, expected) in [

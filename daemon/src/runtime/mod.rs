@@ -262,7 +262,7 @@ impl Daemon {
         let Some(path) = &self.config.cluster else { return Ok(None) };
         let read = |path: &Path| {
             std::fs::read_to_string(path)
-                .map_err(|source| ConfigError::Read { path: path.to_path_buf(), source })
+                .map_err(|error| ConfigError::Read { path: path.to_path_buf(), error })
         };
         let beside = |wiring: &str| read(&path.with_file_name(wiring));
         let cluster = tresse_cluster::with_wiring(read(path)?, beside)?;

@@ -153,6 +153,7 @@ impl Flow {
             now => Err(now),
         });
         let (begin, before) = (Instant::now(), self.arrived());
+        // A rate is counted over a fixed time: there is no condition to wait for.
         std::thread::sleep(Duration::from_secs(8));
         let (seconds, after) = (begin.elapsed().as_secs_f64(), self.arrived());
         (after - before) as f64 * 8.0 / seconds / 1e6

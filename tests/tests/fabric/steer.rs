@@ -76,6 +76,7 @@ fn drained(text: &str, object: &str, ports: &[&str]) {
     assert!(fine, "{reported}");
     let in_a_while = || {
         let before = frames(&lab, ports);
+        // A rate: frames are counted over a fixed time, as only that shows that none come.
         std::thread::sleep(Duration::from_secs(2));
         frames(&lab, ports) - before
     };

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -142,13 +143,24 @@ fn sees(lab: &Lab, (src, dst): (NodeId, NodeId), segment: &Segment, stack: &[u32
     });
     let mut words = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(words.any(|line| line.unwrap().contains("listening on")));
-    assert_eq!(lab.ping(&[(src, dst)]), []);
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
-    let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     let (from, to) = (lab.address(src), lab.address(dst));
-    let frames: Vec<String> = frames(&text);
     let request = format!("{from} > {to}: ICMP echo request");
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let (send, lines) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        output.lines().map_while(Result::ok).try_for_each(|line| send.send(line + "\n"))
+    });
+    assert_eq!(lab.ping(&[(src, dst)]), []);
+    let mut text = String::new();
+    eventually("tcpdump shows the echo request", 10, || {
+        text.extend(lines.try_iter());
+        if text.contains(&request) { Ok(()) } else { Err(text.clone()) }
+    });
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap().unwrap();
+    text.extend(lines.try_iter());
+    let frames: Vec<String> = frames(&text);
     let frame = frames.iter().find(|f| f.contains(&request));
     let frame = frame.unwrap_or_else(|| panic!("no `{request}` in:\n{text}"));
     assert!(frame.contains(&format!("vlan {vid}, ")), "{frame}");

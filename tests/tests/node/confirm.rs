@@ -46,6 +46,7 @@ fn rolls_back_by_itself(cluster: &str, seconds: u32) {
     // Confirmed in time, it stays.
     daemons[0].client().apply(&within(cluster, 3)).unwrap();
     daemons[0].client().confirm().unwrap();
+    // Nothing may happen when the 3 s are over: there is no condition to wait for.
     std::thread::sleep(std::time::Duration::from_secs(4));
     assert_eq!(ours(&rig.node(0)), second);
     assert_eq!(daemons[0].client().status().unwrap().confirm_seconds, None);

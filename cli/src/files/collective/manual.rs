@@ -16,7 +16,7 @@ use crate::fail::{Code, Failure};
 
 /// The longest time that a connection may take to prove its token and name its node.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// After this many seconds without an answer, the host at the other end counts as gone.
+/// After this many seconds without an answer, the machine at the other end counts as gone.
 const GONE: u32 = 60;
 
 /// Listens on `address` and prints on standard error, for each node, the command that must be run
@@ -63,7 +63,7 @@ pub fn wait_for(
     Ok(())
 }
 
-/// Turns on TCP keep-alive for a connection, so that the kernel closes the connection if the host
+/// Turns on TCP keep-alive for a connection, so that the kernel closes the connection if the machine
 /// at the other end has not answered for 60 seconds.
 pub fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {
     setsockopt(stream, sockopt::KeepAlive, &true)?;

@@ -1,4 +1,4 @@
-//! Reads the state of this host from iproute2, `/proc/sys` and network managers. What cannot be
+//! Reads the state of this machine from iproute2, `/proc/sys` and network managers. What cannot be
 //! read is absent, never guessed.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use tresse_base::units::Mac;
 
-/// An interface of this host, as `ip -j -d -s -s link` prints it.
+/// An interface of this machine, as `ip -j -d -s -s link` prints it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Link {
     pub ifname: String,
@@ -70,14 +70,14 @@ impl Link {
     }
 }
 
-/// Returns all interfaces of this host by name; `None` if `ip` does not run.
+/// Returns all interfaces of this machine by name; `None` if `ip` does not run.
 pub fn links() -> Option<BTreeMap<String, Link>> {
     let text = output("ip", &["-j", "-d", "-s", "-s", "link", "show"])?;
     let links: Vec<Link> = serde_json::from_str(&text).ok()?;
     Some(links.into_iter().map(|link| (link.ifname.clone(), link)).collect())
 }
 
-/// Returns the addresses of all interfaces of this host, each with its interface.
+/// Returns the addresses of all interfaces of this machine, each with its interface.
 pub fn addresses() -> Vec<(String, IpAddr)> {
     let text = output("ip", &["-j", "address", "show"]).unwrap_or_default();
     let links: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
@@ -112,7 +112,7 @@ pub fn has_module(name: &str) -> bool {
     })
 }
 
-/// Returns the firewall chains of this host, of iptables and nft, whose policy drops forwarded
+/// Returns the firewall chains of this machine, of iptables and nft, whose policy drops forwarded
 /// packets.
 pub fn forward_drops(ipv4: bool) -> Vec<String> {
     let tool = if ipv4 { "iptables" } else { "ip6tables" };
@@ -140,7 +140,7 @@ pub fn forward_drops(ipv4: bool) -> Vec<String> {
     drops
 }
 
-/// Returns the interfaces that a network manager of this host manages, each with the manager's
+/// Returns the interfaces that a network manager of this machine manages, each with the manager's
 /// name.
 pub fn managed() -> BTreeMap<String, &'static str> {
     let mut managed = BTreeMap::new();
@@ -174,7 +174,7 @@ pub fn pauses(nic: &str) -> Option<bool> {
     (!found.is_empty()).then(|| found.contains(&true))
 }
 
-/// Returns whether this host's clock is synchronised over the network (NTP); `None` if unknown.
+/// Returns whether this machine's clock is synchronised over the network (NTP); `None` if unknown.
 pub fn clock_synchronised() -> Option<bool> {
     let text = output("timedatectl", &["show", "-p", "NTPSynchronized", "--value"])?;
     match text.trim() {

@@ -1,4 +1,4 @@
-//! `tresse doctor`: finds what keeps the plan from working on this host, with cause, effect and fix.
+//! `tresse doctor`: finds what keeps the plan from working on this machine, with cause, effect and fix.
 
 mod checks;
 mod finding;
@@ -19,7 +19,7 @@ use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output::{self, plain};
 
-/// Arguments of `tresse doctor`, which finds what keeps the plan from working on this host.
+/// Arguments of `tresse doctor`, which finds what keeps the plan from working on this machine.
 #[derive(Debug, Args)]
 pub struct Doctor {
     /// The cluster file.
@@ -28,7 +28,7 @@ pub struct Doctor {
     /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long)]
     lock: Option<PathBuf>,
-    /// Which node of the file this host is. Default: found by its MAC addresses.
+    /// Which node of the file this machine is. Default: found by its MAC addresses.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// Send nothing to other nodes: leave out the test of paths.

@@ -1,4 +1,4 @@
-//! The input of the checks of `tresse doctor`: the plan and the state of this host.
+//! The input of the checks of `tresse doctor`: the plan and the state of this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,8 +14,8 @@ use super::host::Link;
 use crate::fail::{Code, Failure};
 use crate::input;
 
-/// The input of all checks of `tresse doctor`: the plan, this host's node in it, and the state of
-/// this host and its daemon.
+/// The input of all checks of `tresse doctor`: the plan, this machine's node in it, and the state of
+/// this machine and its daemon.
 pub struct Seen<'a> {
     pub plan: &'a Plan,
     pub node: NodeId,
@@ -37,8 +37,8 @@ impl Seen<'_> {
     }
 }
 
-/// Returns the node of the plan that this host is: the one that `name` names, else the first one
-/// that has a NIC with a MAC address of this host.
+/// Returns the node of the plan that this machine is: the one that `name` names, else the first one
+/// that has a NIC with a MAC address of this machine.
 pub fn which(
     plan: &Plan,
     links: &BTreeMap<String, Link>,
@@ -55,7 +55,7 @@ pub fn which(
     };
     cluster.nodes.iter().position(has).map(NodeId::from).ok_or_else(|| {
         let message = format!(
-            "no node of {} has a NIC of this host: say which with --node, or run `tresse macs`",
+            "no node of {} has a NIC of this machine: say which with --node, or run `tresse macs`",
             file.display()
         );
         Failure::new(Code::BadFile, message)

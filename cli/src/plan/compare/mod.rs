@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use tresse_design::cost::{BreakEven, CostModel, Measurements, Prices, Row};
 
 use crate::fail::{Code, Failure};
+use crate::input;
 use crate::output::{self, json_line};
 use crate::plot::PictureFile;
 
@@ -82,8 +83,8 @@ impl Compare {
 fn read<T: DeserializeOwned + Default + Serialize>(path: &Option<PathBuf>) -> Result<T, Failure> {
     let Some(path) = path else { return Ok(T::default()) };
     let bad = |e: &dyn std::fmt::Display| bad(path, e);
-    let text = std::fs::read_to_string(path).map_err(|e| bad(&e))?;
-    let value: T = toml::from_str(&text).map_err(|e| bad(&e))?;
+    let text = input::read_text(path)?;
+    let value: T = toml::from_str(&text).map_err(|e| not_understood::<T>(path, &text, &e))?;
     // Every value must be possible as a price or a time.
     let fields = serde_json::to_value(&value).map_err(|e| bad(&e))?;
     for (key, number) in fields.as_object().into_iter().flatten() {
@@ -97,6 +98,24 @@ fn read<T: DeserializeOwned + Default + Serialize>(path: &Option<PathBuf>) -> Re
         }
     }
     Ok(value)
+}
+
+/// The failure that a file is not TOML, or has a key or value that is not expected there.
+fn not_understood<T: Default + Serialize>(path: &Path, text: &str, e: &toml::de::Error) -> Failure {
+    let before = text.get(..e.span().map_or(0, |span| span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let message = e.message().lines().next().unwrap_or_default();
+    let message = message.split(", expected one of").next().unwrap_or_default();
+    let keys = serde_json::to_value(T::default()).unwrap_or_default();
+    let keys: Vec<&str> =
+        keys.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    let words = format!(
+        "{}:{line}:{column}: {message}\n  help: such a file has lines `KEY = NUMBER` with the keys {}",
+        path.display(),
+        keys.join(", ")
+    );
+    Failure::new(Code::BadFile, words)
 }
 
 fn bad(path: &Path, e: &dyn std::fmt::Display) -> Failure {

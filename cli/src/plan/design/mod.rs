@@ -15,7 +15,7 @@ use serde::Serialize;
 use tresse_base::wiring::Wiring;
 use tresse_design::placement::place;
 use tresse_design::tuple::Tuples;
-use tresse_design::{Answer, Designer, Spec, labels};
+use tresse_design::{Answer, Designer, Spec, SpecError, labels};
 use tresse_lab::signals::Signals;
 use tresse_routing::basic::Basic;
 
@@ -82,6 +82,24 @@ fn is_table(text: &str) -> bool {
     matches!(first, Some(Some((switch, _))) if switch.trim().parse::<u32>().is_ok())
 }
 
+/// What to do about a specification that cannot be read.
+fn help(text: &str, error: &SpecError) -> &'static str {
+    let tables = text.lines().map(str::trim_start);
+    let is_cluster = tables.clone().any(|line| line.starts_with("[fabric]"));
+    match error {
+        SpecError::At { .. } if is_cluster => {
+            "this is a cluster file: `tresse check` and `tresse plan` read it; `tresse design` reads a \
+             specification of PCs, NICs and switches"
+        }
+        SpecError::At { .. } => {
+            "a specification has a table [design] with pcs (number of PCs), nics (NICs of each PC) and \
+             switches (ports of each switch), and any number of tables [[pattern]]: see \
+             docs/flat-neighbourhoods.md"
+        }
+        _ => "correct this value: docs/flat-neighbourhoods.md explains it",
+    }
+}
+
 #[derive(Serialize)]
 struct WithChoices<'a> {
     #[serde(flatten)]
@@ -97,12 +115,15 @@ impl Design {
         let bad = |e: &dyn std::fmt::Display| {
             Failure::new(Code::BadFile, format!("{}: {e}", self.spec.display()))
         };
-        let text = std::fs::read_to_string(&self.spec).map_err(|e| bad(&e))?;
+        let text = input::read_text(&self.spec)?;
         if is_table(&text) {
             let wiring = Wiring::parse(&text).map_err(|e| bad(&e))?;
             return self.judge(wiring, json).map_err(|e| bad(&e));
         }
-        let mut spec = Spec::parse(&text).map_err(|e| bad(&e))?;
+        let mut spec = Spec::parse(&text).map_err(|e| {
+            let words = format!("{}: {e}\n  help: {}", self.spec.display(), help(&text, &e));
+            Failure::new(Code::BadFile, words)
+        })?;
         let weights = spec.weights().map_err(|e| bad(&e))?;
         if let Some(seconds) = self.seconds {
             spec.design.seconds = seconds;

@@ -59,7 +59,10 @@ impl Simulate {
             ("bit-reversal", None) if nodes.is_power_of_two() => Ok(TrafficPattern::BitReversal),
             ("bit-reversal", None) => Err(wrong(format!("the number of nodes, {nodes}, is not a power of two"))),
             ("local", Some(switches)) => {
-                let most = switches.parse().map_err(|_| wrong("expected a number of switches, such as local:3".into()))?;
+                let all = plan.cluster().switches.len() as u32;
+                let most = switches.parse().ok().filter(|most| *most <= all).ok_or_else(|| {
+                    wrong(format!("expected a number of switches from 0 to {all}, such as local:{}", all.min(3)))
+                })?;
                 Ok(TrafficPattern::Among(near(plan, most).into()))
             }
             ("hot-spot", Some(rest)) => {

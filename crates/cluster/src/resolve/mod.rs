@@ -20,6 +20,7 @@ use tresse_base::problem::{Found, ProblemKind};
 use tresse_topology::cluster::{Cluster, Strategy};
 use tresse_topology::default_name;
 
+pub use self::names::name_fault;
 use self::names::{bad_name, name_help, valid_name};
 use crate::file::File;
 use crate::read::Keys;

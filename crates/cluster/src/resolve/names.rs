@@ -44,6 +44,13 @@ pub(super) fn valid_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
+/// Returns what is wrong with the name of a node or switch, and what a cluster file takes instead; `None` if
+/// the name can be used.
+#[must_use]
+pub fn name_fault(name: &str) -> Option<String> {
+    (!valid_name(name)).then(|| format!("{}: {}", bad_name(name), name_help(name)))
+}
+
 pub(super) fn bad_name(name: &str) -> String {
     format!("`{name}` is not a name of 1 to {} characters", limits::NAME)
 }

@@ -158,6 +158,7 @@ fn what_cannot_be_steered_is_named() {
         (Steer::Pin { to: "n1".into(), rank: 9 }, "has no path of rank 9 from here, but 0, 1, 2"),
         (Steer::Pin { to: "n0".into(), rank: 0 }, "no path to such a node"),
         (Steer::Unpin("n1".into()), "is not pinned here"),
+        (Steer::Unpin("n99".into()), "no path to such a node"),
     ] {
         let error = steer(&mut host, wrong, true).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");

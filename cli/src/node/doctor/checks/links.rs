@@ -1,4 +1,4 @@
-//! Checks of this host's interfaces: NICs, the bridges or bonds and the network managers that hold
+//! Checks of this machine's interfaces: NICs, the bridges or bonds and the network managers that hold
 //! them, and duplicate addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,7 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
             let cause = format!("the MTU of the NIC is {}, the plan needs {wanted}", link.mtu);
             let effect = "packets of the planned size are dropped";
             let fix = format!(
-                "ip link set {name} mtu {wanted}, and the same in this host's network configuration"
+                "ip link set {name} mtu {wanted}, and the same in this machine's network configuration"
             );
             findings.push(check.fails(name, cause, effect, fix));
         }
@@ -89,7 +89,7 @@ pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
         let kind = seen.links.get(master).and_then(Link::kind).unwrap_or("device");
         let (effect, cause) = match (kind, nics.len()) {
             ("bridge", 2..) => (
-                "this host is a loop between switches: frames circle",
+                "this machine is a loop between switches: frames circle",
                 format!("{} are ports of the bridge {master}", nics.join(" and ")),
             ),
             _ => (
@@ -98,7 +98,7 @@ pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
             ),
         };
         let fix = format!(
-            "ip link set {} nomaster, and the same in this host's network configuration",
+            "ip link set {} nomaster, and the same in this machine's network configuration",
             nics[0]
         );
         findings.push(check.fails(nics[0], cause, effect, fix));
@@ -106,7 +106,7 @@ pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "no NIC of the plan belongs to a bridge, bond or the like")
 }
 
-/// Finds addresses of this host that the plan gives to another node, and other hosts that announce
+/// Finds addresses of this machine that the plan gives to another node, and other hosts that announce
 /// themselves as this node.
 pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("duplicate");
@@ -123,9 +123,9 @@ pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
         let Some(node) = of_others.get(&address) else { continue };
         let cause =
             format!("it has {address}, which is {}'s", seen.plan.cluster().node(*node).name);
-        let effect = "packets from this host to that node stay on this host, and replies to this host go to that node";
+        let effect = "packets from this machine to that node stay on this machine, and replies to this machine go to that node";
         let fix = format!(
-            "ip addr del {address} dev {interface}, and the same in this host's network configuration"
+            "ip addr del {address} dev {interface}, and the same in this machine's network configuration"
         );
         findings.push(check.fails(&interface, cause, effect, fix));
     }
@@ -139,8 +139,9 @@ pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
         };
         for line in nic.heard.iter().filter(twin) {
             let name = &seen.plan.cluster().node(seen.node).name;
-            let cause = format!("the host with MAC {} announces itself as {name}, too", line.mac);
-            let effect = "switches and peers take one host for the other";
+            let cause =
+                format!("another machine, with MAC {}, announces itself as {name}, too", line.mac);
+            let effect = "switches and peers take one machine for the other";
             let fix = "one of them has the wrong `node` in tressed.toml, or a cloned NIC address";
             findings.push(check.fails(&nic.name, cause, effect, fix));
         }
