@@ -3,6 +3,8 @@
 //! call that a client sends, the parser that the daemon uses, and the interface description that
 //! varlinkctl(1) shows.
 //!
+//! A method also has its [`Access`], that is, who may call it.
+//!
 //! To add a method, add a line to `methods`, a reply type to the module `reply`, and a match arm to
 //! the daemon's dispatch of calls.
 
@@ -26,11 +28,20 @@ use crate::types::{
 };
 use crate::{INTERFACE, NodeError};
 
+/// Who may call a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Every local user: the method changes nothing and costs little.
+    Anyone,
+    /// Root and the members of group `tresse`.
+    Group,
+}
+
 /// Makes [`Call`], its parser and the interface description from the list of methods.
 macro_rules! methods {
     ($(
         $(#[doc = $doc:literal])+
-        $name:ident $({ $($parameter:ident: $type:ty),+ $(,)? })? -> $reply:ty;
+        $access:ident $name:ident $({ $($parameter:ident: $type:ty),+ $(,)? })? -> $reply:ty;
     )+) => {
         /// One call of a method of `org.tresse.Node`, with its parameters.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,6 +64,14 @@ macro_rules! methods {
             pub const fn method(&self) -> &'static str {
                 match self {
                     $(Self::$name { .. } => concat!("org.tresse.Node.", stringify!($name)),)+
+                }
+            }
+
+            /// Who may call the method.
+            #[must_use]
+            pub const fn access(&self) -> Access {
+                match self {
+                    $(Self::$name { .. } => Access::$access,)+
                 }
             }
 
@@ -106,7 +125,7 @@ macro_rules! methods {
             const METHOD: &Method<'static> = &Method::new(
                 TypeName::from_static_str_unchecked(stringify!($name)),
                 PARAMETERS,
-                <$reply as Answer>::FIELDS,
+                fields(<$reply as Type>::TYPE),
                 &[$(&Comment::new($doc)),+],
             );
             METHOD
@@ -116,21 +135,22 @@ macro_rules! methods {
 
 methods! {
     /// State of this node: plan, drift, failures, sessions.
-    GetStatus -> Status;
+    Anyone GetStatus -> Status;
     /// Paths from this node, sorted by destination and rank.
-    ListPaths { to: Option<String> } -> PathList;
+    Anyone ListPaths { to: Option<String> } -> PathList;
     /// The devices heard on each NIC of this host: by LLDP, and by announcements of the fabric.
-    ListNeighbours -> NeighbourList;
+    Anyone ListNeighbours -> NeighbourList;
     /// Send an LLDP frame from every NIC of this host, to the other end of its cable and to all
     /// stations beyond. Other nodes list it for half a minute. Used by `tresse discover`.
-    Introduce -> Introduced;
+    Group Introduce -> Introduced;
     /// Counters since the daemon started.
-    GetCounters -> Counters;
+    Anyone GetCounters -> Counters;
     /// Operations that would make the kernel equal to the slice.
-    Diff -> Difference;
+    Anyone Diff -> Difference;
     /// Install the plan of a cluster file, or list the operations that this would take (dry_run).
     /// With confirm_seconds the plan is rolled back unless Confirm is called within that time.
-    Apply {
+    // A dry run is not for anyone either: planning any cluster file would keep the daemon busy.
+    Group Apply {
         cluster: String,
         lock: Option<String>,
         dry_run: Option<bool>,
@@ -139,28 +159,28 @@ methods! {
         force_interfaces: Option<Vec<String>>,
     } -> Applied;
     /// Keep the plan that the last Apply installed.
-    Confirm -> ();
+    Group Confirm -> ();
     /// Return to the plan before.
-    Rollback -> Applied;
+    Group Rollback -> Applied;
     /// Remove everything that was installed and forget the plan.
-    Withdraw { force: Option<bool> } -> Withdrawn;
+    Group Withdraw { force: Option<bool> } -> Withdrawn;
     /// Read the configured cluster file again and apply it.
-    Reload -> Applied;
+    Group Reload -> Applied;
     /// Use a fused VLAN again, after a new canary.
-    Unfuse { vid: u16 } -> ();
+    Group Unfuse { vid: u16 } -> ();
     /// Keep this node's paths off a switch, a node, a link, a port or a NIC, or list the effects of
     /// that (dry_run). Refused if a destination would have no other path, unless force is set.
-    Drain { object: String, dry_run: Option<bool>, force: Option<bool> } -> Steered;
+    Group Drain { object: String, dry_run: Option<bool>, force: Option<bool> } -> Steered;
     /// Use a drained part again.
-    Undrain { object: String } -> Steered;
+    Group Undrain { object: String } -> Steered;
     /// Use only one path to a node, given by its rank, as long as that path is sound.
-    Pin { to: String, rank: u32, dry_run: Option<bool> } -> Steered;
+    Group Pin { to: String, rank: u32, dry_run: Option<bool> } -> Steered;
     /// Use all paths to a node again.
-    Unpin { to: String } -> Steered;
+    Group Unpin { to: String } -> Steered;
     /// Stream of events from now on; the first is `hello`. A gap in `seq` means that the client was
     /// too slow.
     #[doc = "[Supports 'more' flag]"]
-    Monitor -> MonitorReply;
+    Anyone Monitor -> MonitorReply;
 }
 
 impl From<ApplyRequest> for Call {
@@ -194,44 +214,18 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
     &[],
 );
 
-/// The reply's fields, for the interface description.
-trait Answer {
-    const FIELDS: &'static [&'static Parameter<'static>];
+/// Returns the fields of a reply, for the interface description.
+const fn fields(
+    reply: &'static zlink::idl::Type<'static>,
+) -> &'static [&'static Parameter<'static>] {
+    match reply.as_object() {
+        Some(fields) => match fields.as_borrowed() {
+            Some(fields) => fields,
+            None => &[],
+        },
+        None => &[],
+    }
 }
-
-impl Answer for () {
-    const FIELDS: &'static [&'static Parameter<'static>] = &[];
-}
-
-macro_rules! answers {
-    ($($reply:ty),+ $(,)?) => {
-        $(
-            impl Answer for $reply {
-                const FIELDS: &'static [&'static Parameter<'static>] =
-                    match <$reply as Type>::TYPE.as_object() {
-                        Some(fields) => match fields.as_borrowed() {
-                            Some(fields) => fields,
-                            None => &[],
-                        },
-                        None => &[],
-                    };
-            }
-        )+
-    };
-}
-
-answers!(
-    Status,
-    PathList,
-    NeighbourList,
-    Introduced,
-    Counters,
-    Difference,
-    Applied,
-    Withdrawn,
-    Steered,
-    MonitorReply,
-);
 
 /// Returns the parameters of a call as a map from name to value. The map is empty if the call has
 /// no parameters (null).

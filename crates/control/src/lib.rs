@@ -12,7 +12,7 @@ mod proxy;
 mod reply;
 mod types;
 
-pub use call::Call;
+pub use call::{Access, Call};
 pub use client::{Client, ClientError, Drain, Events, Pin};
 pub use error::NodeError;
 pub use reply::{

@@ -14,14 +14,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{broadcast, mpsc};
-use tresse_control::{Call, Event, INTERFACE, NodeError};
+use tresse_control::{Access, Call, Event, INTERFACE, NodeError};
 use zlink::tokio::unix::Stream;
 use zlink::varlink_service::{self, Info, InterfaceDescription};
 use zlink::{Connection, Reply};
 
 use super::call::{Asked, Message, SERVICE, no_interface};
 use super::events::watch;
-use super::permission::{is_open, may_change};
+use super::permission::may_change;
 use super::request::{Request, ask};
 
 /// Longest call in bytes: a cluster file that lists thousands of nodes, with its lock.
@@ -115,7 +115,7 @@ async fn answer(
     call: Call,
     peer: &mut Connection<Stream>,
 ) -> Result<tresse_control::Reply, NodeError> {
-    if !is_open(&call) {
+    if call.access() == Access::Group {
         let peer = peer.peer_credentials().await.map_err(|error| NodeError::Internal {
             message: format!("the caller's credentials: {error}"),
         })?;

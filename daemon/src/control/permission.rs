@@ -2,27 +2,10 @@
 //! kernel says who the peer of a connection is (SO_PEERCRED, SO_PEERGROUPS).
 
 use nix::unistd::{Gid, Group};
-use tresse_control::Call;
 use zlink::connection::Credentials;
 
 /// Name of the Unix group whose members may call the methods that change something.
 pub const GROUP: &str = "tresse";
-
-/// Returns whether every local user may make this call: true for calls that change nothing and cost
-/// little. A dry run of Apply is not open, because planning arbitrary cluster files would keep the
-/// daemon busy.
-#[must_use]
-pub const fn is_open(call: &Call) -> bool {
-    matches!(
-        call,
-        Call::GetStatus
-            | Call::ListPaths { .. }
-            | Call::ListNeighbours
-            | Call::GetCounters
-            | Call::Diff
-            | Call::Monitor
-    )
-}
 
 /// Returns whether this peer may make calls that change something: if it is root or in the group
 /// [`GROUP`]. Looks the group up each time, because it may be created later.
