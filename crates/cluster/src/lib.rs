@@ -22,6 +22,6 @@ mod wiring;
 
 pub use format::format;
 pub use parse::{parse, text_of};
-pub use resolve::name_fault;
+pub use resolve::{name_fault, strategy_name};
 pub use schema::schema;
 pub use wiring::with_wiring;

@@ -244,7 +244,7 @@ macro_rules! choice {
         impl $name {
             pub(super) const WORDS: &[&str] = &[$($word),*];
 
-            pub(super) fn word(self) -> &'static str {
+            pub(super) const fn word(self) -> &'static str {
                 match self { $( Self::$variant => $word, )* }
             }
         }

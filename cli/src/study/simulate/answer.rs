@@ -268,14 +268,5 @@ impl LoadResult {
 
 /// Returns the name of the strategy by which a plan chooses its paths, such as `dor` or `updown`.
 pub fn strategy(plan: &Plan) -> &'static str {
-    match plan.cluster().routing.strategy {
-        tresse_topology::cluster::Strategy::Stp => "stp",
-        tresse_topology::cluster::Strategy::Dor => "dor",
-        tresse_topology::cluster::Strategy::Pdor => "pdor",
-        tresse_topology::cluster::Strategy::Updown { .. } => "updown",
-        tresse_topology::cluster::Strategy::Minimal => "minimal",
-        tresse_topology::cluster::Strategy::Transit { .. } => "transit",
-        tresse_topology::cluster::Strategy::Xy => "xy",
-        tresse_topology::cluster::Strategy::Direct => "direct",
-    }
+    tresse_cluster::strategy_name(plan.cluster().routing.strategy)
 }

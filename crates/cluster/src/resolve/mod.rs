@@ -22,6 +22,7 @@ use tresse_topology::default_name;
 
 pub use self::names::name_fault;
 use self::names::{bad_name, name_help, valid_name};
+pub use self::routing::strategy_name;
 use crate::file::File;
 use crate::read::Keys;
 

@@ -80,6 +80,22 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
     Some(strategy)
 }
 
+/// Returns the name that a strategy has in the cluster file, such as `dor` or `updown`.
+#[must_use]
+pub const fn strategy_name(strategy: Strategy) -> &'static str {
+    let name = match strategy {
+        Strategy::Stp => StrategyName::Stp,
+        Strategy::Dor => StrategyName::Dor,
+        Strategy::Pdor => StrategyName::Pdor,
+        Strategy::Updown { .. } => StrategyName::Updown,
+        Strategy::Minimal => StrategyName::Minimal,
+        Strategy::Transit { .. } => StrategyName::Transit,
+        Strategy::Xy => StrategyName::Xy,
+        Strategy::Direct => StrategyName::Direct,
+    };
+    name.word()
+}
+
 /// Reports dimension-order strategies on topologies without dimensions, and PDOR on a torus of more than two
 /// dimensions with an odd size after the first (vlan-minimal-paths, section 3.4).
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
