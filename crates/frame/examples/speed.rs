@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release --package tresse-frame --example speed`. Prints the fastest and the median of
 //! 41 rounds. To compare two versions of the code, build each, and run both in turn.
+#![expect(clippy::disallowed_methods, reason = "an example measures time; the crate does not")]
 
 use std::hint::black_box;
 use std::time::Instant;
