@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{broadcast, mpsc};
-use tresse_control::{Call, Reply};
+use tresse_control::{Call, Counters, Introduced, NeighbourList, Reply};
 use tresse_engine::{Engine, Stored};
 
 use super::{drive, engine};
@@ -109,6 +109,11 @@ fn answer(engine: &mut Engine, Request { call, answer }: Request) {
     let reply = match call {
         Call::GetStatus => Ok(Reply::Status(Box::new(engine.status(0)))),
         Call::ListPaths { to } => engine.paths(to.as_deref()).map(Reply::Paths),
+        Call::ListNeighbours => {
+            Ok(Reply::Neighbours(NeighbourList { node: None, nics: Vec::new() }))
+        }
+        Call::Introduce => Ok(Reply::Introduced(Introduced { nics: 0 })),
+        Call::GetCounters => Ok(Reply::Counters(Counters { counters: engine.counters() })),
         Call::Apply { ref cluster, .. }
             if tresse_cluster::parse(cluster, "cluster file")
                 .is_ok_and(|c| c.switches.len() > MOST_SWITCHES) =>
