@@ -33,7 +33,7 @@ esac
 case $lanes in
 *here*)
     stage 'units and command line' tests --lib --bin tresse --test cli --test plans --test problem_kinds \
-        --test arrows --test methods --test workspace --test lanes --test kernel --test start --test openvswitch -- --skip vm_
+        --test arrows --test methods --test verifier --test workspace --test lanes --test kernel --test start --test openvswitch -- --skip vm_
     stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
     stage 'a node without VLANs' tests --test node -- flat_
     stage 'systemd: files' systemd/check.sh
