@@ -78,7 +78,7 @@ fn judge(plan: &Plan, routes: &dyn Lookup) -> Report {
 
 impl Fabric<'_> {
     fn survey(&self) -> Seen {
-        let empty = || self.unseen();
+        let empty = || Seen::none(self);
         (0..self.nodes.div_ceil(64))
             .into_par_iter()
             .fold(
@@ -95,11 +95,6 @@ impl Fabric<'_> {
             )
             .map(|(seen, ..)| seen)
             .reduce(empty, Seen::merge)
-    }
-
-    fn unseen(&self) -> Seen {
-        let directions = if self.wires.switched { 2 } else { 1 };
-        Seen { loads: vec![0; directions * self.nics], ..Seen::default() }
     }
 
     fn ideal_throughput(&self, loads: &[u64]) -> f64 {

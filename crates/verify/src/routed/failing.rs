@@ -10,7 +10,7 @@ use tresse_topology::cluster::NicEnd;
 use super::fabric::{Fabric, WALKED};
 use super::faults::{Faults, least};
 use super::switches;
-use super::walk::Walk;
+use super::walk::{Seen, Walk};
 use crate::failures::Worst;
 use crate::names::nic_name;
 use crate::{Failures, Finding, Report};
@@ -83,7 +83,7 @@ impl Fabric<'_> {
         (0..self.nodes.div_ceil(step))
             .into_par_iter()
             .fold(
-                || (lost(), Walk::of(self), self.unseen()),
+                || (lost(), Walk::of(self), Seen::none(self)),
                 |(mut lost, mut walk, mut seen), d| {
                     let to = NodeId::from(d * step);
                     walk.destination(self, to, &mut seen);

@@ -51,12 +51,15 @@ impl Walk {
         fabric.routes.main_of_all(to, &mut self.hops);
         self.waiting.fill(0);
         let mut misled = None;
-        for (at, hop) in self.hops.iter_mut().enumerate().filter(|(at, _)| *at != d) {
-            if !fabric.wires.lead(at.into(), hop) {
-                misled = least(misled, (at.into(), to));
-                hop.to = at.into();
+        for (hop, at) in self.hops.iter_mut().zip(0..) {
+            if at == to.0 {
+                continue;
             }
-            self.waiting[hop.to.index()] += 1;
+            if !fabric.wires.lead(NodeId(at), hop) {
+                misled = least(misled, (NodeId(at), to));
+                hop.to = NodeId(at);
+            }
+            self.waiting[hop.to.0 as usize] += 1;
         }
         self.order.clear();
         let outermost = |at: &u32| self.waiting[*at as usize] == 0 && *at != to.0;
@@ -113,6 +116,12 @@ impl Walk {
 }
 
 impl Seen {
+    /// Nothing walked yet.
+    pub fn none(fabric: &Fabric<'_>) -> Self {
+        let directions = if fabric.wires.switched { 2 } else { 1 };
+        Self { loads: vec![0; directions * fabric.nics], ..Self::default() }
+    }
+
     pub fn merge(mut self, other: Self) -> Self {
         let add = |a: &mut [u64], b: &[u64]| a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         add(&mut self.loads, &other.loads);
