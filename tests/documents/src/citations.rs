@@ -39,8 +39,7 @@ const NO_AUTHORS: [&str; 13] = [
 /// Returns a fault for every citation in `sources` (of a rule, section, paper, RFC or other work) whose
 /// target `definitions` does not contain.
 pub fn check(sources: &[Source], definitions: &Definitions) -> Vec<Fault> {
-    let judged = |source: &&Source| !source.path.ends_with("Cargo.toml");
-    sources.iter().filter(judged).flat_map(|source| of(sources, source, definitions)).collect()
+    sources.iter().flat_map(|source| of(sources, source, definitions)).collect()
 }
 
 fn of(sources: &[Source], source: &Source, definitions: &Definitions) -> Vec<Fault> {
@@ -98,8 +97,11 @@ fn of_word(words: &[Word<'_>], source: &Source, definitions: &Definitions) -> Op
         return Some(format!("{core}: no such rule in {RULES}"));
     }
     let missing = |cited: &str| Some(format!("{cited}: not in {REFERENCES}"));
-    if core == "RFC" && number(next) && !definitions.listed(&["RFC", next]) {
-        return missing(&format!("RFC {next}"));
+    if let Some(number) = unlisted_rfc(words, definitions) {
+        return missing(&format!("RFC {number}"));
+    }
+    if no_paper(words, definitions) {
+        return Some(format!("{core}: no such paper in {REFERENCES}"));
     }
     if core == "IEEE" && number(next) && !definitions.listed(&["IEEE", next]) {
         return missing(&format!("IEEE {next}"));
@@ -122,6 +124,31 @@ fn of_word(words: &[Word<'_>], source: &Source, definitions: &Definitions) -> Op
     let (document, title) = (quoted_in(word)?, title(&words[1..])?);
     let there = definitions.titled(&document, &title);
     (!there).then(|| format!("\"{title}\": no such heading in {document}"))
+}
+
+/// The first number that the references lack in `RFC 1`, `RFC1`, `RFC-1`, `RFCs 1, 2 and 3`.
+fn unlisted_rfc<'a>(words: &[Word<'a>], definitions: &Definitions) -> Option<&'a str> {
+    let rest = words[0].core.strip_prefix("RFC")?;
+    let joined = rest.strip_prefix('-').unwrap_or(rest);
+    let cited = match rest {
+        "" => words[1..].first().map(|w| w.core).filter(|w| number(w)).into_iter().collect(),
+        "s" => numbers(&words[1..]),
+        _ if number(joined) => vec![joined],
+        _ => Vec::new(),
+    };
+    cited.into_iter().find(|number| !definitions.rfc(number))
+}
+
+/// Is this a name as the papers have them, before a section or another part, and no paper has it?
+fn no_paper(words: &[Word<'_>], definitions: &Definitions) -> bool {
+    let [name, part, at, ..] = words else { return false };
+    let letters = name.core.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    letters
+        && name.core.contains('-')
+        && name.raw.ends_with(',')
+        && Part::of(part.core).is_some()
+        && number(at.core)
+        && definitions.paper(name.core).is_none()
 }
 
 /// `K` and one or two digits.

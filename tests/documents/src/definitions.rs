@@ -100,6 +100,14 @@ impl Definitions {
         })
     }
 
+    /// Does a line of the references have `RFC` and this number?
+    pub fn rfc(&self, number: &str) -> bool {
+        self.references.iter().any(|line| {
+            let cores: Vec<_> = words(line).iter().map(|w| w.core).collect();
+            cores.windows(2).any(|pair| pair == ["RFC", number])
+        })
+    }
+
     /// The paper with this short name.
     pub fn paper(&self, name: &str) -> Option<usize> {
         self.papers.iter().position(|p| p.names.iter().any(|n| n == name))

@@ -10,6 +10,7 @@
 
 mod citations;
 mod commands;
+mod comments;
 mod definitions;
 mod dependencies;
 mod fault;

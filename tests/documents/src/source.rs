@@ -26,8 +26,10 @@ const LEFT_OUT: [&str; 8] = [
 ];
 
 /// How names of judged files end.
-const ENDINGS: [&str; 9] =
-    [".rs", ".sh", ".md", ".toml", ".service", ".conf", ".rules", ".catalog", "Makefile"];
+const ENDINGS: [&str; 8] = [".rs", ".sh", ".md", ".toml", ".py", ".yml", ".network", "Makefile"];
+
+/// Folders of which all files are judged, however their names end.
+const WHOLE: [&str; 3] = [".ci/", "docs/man/", "systemd/"];
 
 /// Returns the root directory of the repository.
 pub fn root() -> PathBuf {
@@ -49,20 +51,40 @@ fn visit(folder: &Path, path: &str, sources: &mut Vec<Source>) {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-        if name.starts_with('.') || LEFT_OUT.contains(&path.as_str()) {
+        let hidden = name.starts_with('.') && !WHOLE.contains(&format!("{path}/").as_str());
+        if hidden || LEFT_OUT.contains(&path.as_str()) {
             continue;
         }
         if entry.file_type().unwrap().is_dir() {
             visit(&entry.path(), &path, sources);
-        } else if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        } else if judged(&path) {
             let text = fs::read_to_string(entry.path()).unwrap();
             sources.push(Source { path, text });
         }
     }
 }
 
+fn judged(path: &str) -> bool {
+    ENDINGS.iter().any(|ending| path.ends_with(ending))
+        || WHOLE.iter().any(|folder| path.starts_with(folder))
+}
+
 /// Returns the file in `sources` that has this path from the root of the repository; `None` if there is
 /// none.
 pub fn find<'a>(sources: &'a [Source], path: &str) -> Option<&'a Source> {
     sources.iter().find(|source| source.path == path)
+}
+
+#[test]
+fn scripts_units_and_manual_pages_are_judged_and_pictures_are_not() {
+    let all = all();
+    for path in [".ci/run", "Makefile", "docs/man/tressed.8", "systemd/tressed.service"] {
+        assert!(find(&all, path).is_some(), "{path}");
+    }
+    for path in ["systemd/debian/postinst", "x/a.py", "x/b.yml", "x/c.network", "x/d.toml"] {
+        assert!(judged(path), "{path}");
+    }
+    for path in ["docs/pictures/overview.svg", "LICENSE-MIT", "Cargo.lock"] {
+        assert!(!judged(path), "{path}");
+    }
 }

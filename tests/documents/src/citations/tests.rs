@@ -31,6 +31,8 @@ fn what_is_defined_is_no_fault() {
                 //! 4.1 and table 3). K1's (Mills 1979). IEEE 802.1Q table 8-2; `net/core/x.c`.\n\
                 //! House style, boundary 2; operator guide, \"Watched\n\
                 //! paths\"; docs/kernel-rules.md, \"Data plane\". On 24 November 2026.\n";
+    let more = "# RFCs 768 and 768, RFC768, RFC-768; p-mesh, section 4.1\n";
+    assert_eq!(faults(&[("a.rs", text), ("systemd/a.service", more)]), []);
     assert_eq!(
         faults(&[("a.rs", text), ("b/c.rs", "// Section 4.0.\n"), ("b.rs", "// p-mesh\n")]),
         []
@@ -43,6 +45,12 @@ fn what_is_not_defined_is_named_with_its_line() {
         ("// K2", "K2: no such rule in docs/kernel-rules.md"),
         ("// DESIGN section 8", "section 8: no source cited here has it"),
         ("// RFC\n// 769", "RFC 769: not in docs/references.md"),
+        ("// RFC9999", "RFC 9999: not in docs/references.md"),
+        ("// RFC 76", "RFC 76: not in docs/references.md"),
+        ("// RFC-769", "RFC 769: not in docs/references.md"),
+        ("// RFCs 768, 769 and 768", "RFC 769: not in docs/references.md"),
+        ("// q-mesh, section 4.1 of p-mesh", "q-mesh: no such paper in docs/references.md"),
+        ("// q-mesh, table 3; p-mesh, table 3", "q-mesh: no such paper in docs/references.md"),
         ("// p-mesh, sections 4.1 to 4.5", "sections 4.5: no source cited here has it"),
         ("// p-mesh, Table 4", "Table 4: no source cited here has it"),
         ("// section 4.1", "section 4.1: no source cited here has it"),
@@ -56,7 +64,9 @@ fn what_is_not_defined_is_named_with_its_line() {
         ("// Facts, B5", "Facts: not in this repository"),
     ];
     for (text, message) in wrong {
-        let found = faults(&[("a.rs", &format!("\n{text}\n"))]);
-        assert_eq!(found, [("a.rs".to_owned(), 2, message.to_owned())], "{text}");
+        for path in ["a.rs", ".ci/run", "Cargo.toml", "systemd/a.service"] {
+            let found = faults(&[(path, &format!("\n{text}\n"))]);
+            assert_eq!(found, [(path.to_owned(), 2, message.to_owned())], "{text}");
+        }
     }
 }
