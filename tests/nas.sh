@@ -2,7 +2,8 @@
 # NAS Parallel Benchmarks LU, BT and SP on 16 nodes: one switch, a direct torus and a P-Mesh, as in tables 4
 # and 5 of the P-Mesh paper, each in a lab on this machine with cables of NAS_RATE (default 20M: so slow that
 # the network decides, and not the processors that all nodes share). PEER_NPB=DIR is NPB3.4-MPI with
-# `make lu bt sp CLASS=$NAS_CLASS` done (default S; gfortran from 10 on needs -fallow-argument-mismatch).
+# `make -C DIR lu bt sp CLASS=$NAS_CLASS` done (default S; gfortran from 10 on needs
+# -fallow-argument-mismatch).
 # Each benchmark judges its own result. Bounded: ten minutes a run at most.
 set -eu
 cd "$(dirname "$0")/.."

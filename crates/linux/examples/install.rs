@@ -2,7 +2,7 @@
 //! fast that went; then the same objects one by one through rtnetlink and with `ip -batch`, and as many
 //! routes with BIRD where that is installed: in turn, several times over. Needs root.
 //!
-//! `cargo run --release -p tressed --example install -- [ROUTES] [NEIGHBOURS] [ROUNDS]`, by default
+//! `cargo run --release -p tresse-linux --example install -- [ROUTES] [NEIGHBOURS] [ROUNDS]`, by default
 //! 100000, 10000 and 5. Prints one JSON object: of each phase the median wall clock and processor
 //! time, and the median over the rounds of each ratio.
 //!

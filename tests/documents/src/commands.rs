@@ -1,32 +1,49 @@
-//! Checks that the files, packages, cargo examples and make targets named in documents exist.
+//! Checks that the files, packages, cargo examples, make targets and verbs of `tresse` named in documents
+//! and comments exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::comments::comments;
 use crate::fault::Fault;
 use crate::source::{self, Source};
+use crate::verbs::{self, verbs};
 use crate::words::{Word, words};
 
 /// Folders of the root in which named files are looked for.
-const FOLDERS: [&str; 7] =
-    ["crates/", "cli/", "daemon/", "tests/", "configs/", "systemd/", "fuzz/"];
+const FOLDERS: [&str; 8] =
+    ["crates/", "cli/", "daemon/", "tests/", "configs/", "systemd/", "fuzz/", "docs/"];
+
+/// What programs of the project make, and no commit has.
+const MADE: [&str; 2] = ["fuzz/corpus", "fuzz/artifacts"];
 
 /// Folders of packages, and names of examples.
 type Examples = BTreeSet<(String, String)>;
 
-/// Returns a fault for every file, package, cargo example and make target that a document names and that
-/// does not exist.
+/// Returns a fault for every file, package, cargo example, make target and verb of `tresse` that a
+/// document or a comment names and that does not exist.
 pub fn check(sources: &[Source]) -> Vec<Fault> {
     let packages = packages(sources);
     let examples = examples(sources);
     let targets = source::find(sources, "Makefile").map_or_else(BTreeSet::new, targets);
-    let named = Named { packages, examples, targets };
+    let named = Named { packages, examples, targets, verbs: verbs(sources) };
     let mut faults = Vec::new();
-    for document in sources.iter().filter(|s| s.path.ends_with(".md") && s.path != "CHANGELOG.md") {
-        let found = words(&document.text);
+    for source in sources.iter().filter(|s| s.path != "CHANGELOG.md") {
+        let mut fault = |line, message| {
+            faults.push(Fault { path: source.path.clone(), line, message });
+        };
+        let text = comments(&source.path, &source.text);
+        let found = words(&text);
+        let folders = named.packages.values().filter(|f| source.path.starts_with(*f));
+        let package = folders.max_by_key(|folder| folder.len()).map_or("", String::as_str);
         for (at, word) in found.iter().enumerate() {
-            if let Some(message) = named.missing(&found[at..]) {
-                let path = document.path.clone();
-                faults.push(Fault { path, line: word.line, message });
+            if let Some(message) = named.missing(&found[at..], package) {
+                fault(word.line, message);
+            }
+        }
+        let blocks = source.path.ends_with(".md").then(|| verbs::in_blocks(&source.text));
+        for (line, program, argument) in blocks.unwrap_or_default() {
+            if let Some(message) = named.no_command(program, argument) {
+                fault(line, message);
             }
         }
     }
@@ -38,11 +55,13 @@ struct Named {
     packages: BTreeMap<String, String>,
     examples: Examples,
     targets: BTreeSet<String>,
+    verbs: BTreeSet<String>,
 }
 
 impl Named {
-    /// What is wrong with a command or file that begins with the first of these words.
-    fn missing(&self, words: &[Word<'_>]) -> Option<String> {
+    /// What is wrong with a command or file that begins with the first of these words, in a file of the
+    /// package with this folder.
+    fn missing(&self, words: &[Word<'_>], package: &str) -> Option<String> {
         let (word, next) = (&words[0], words.get(1).map_or("", |w| w.core));
         let option = word.raw.trim_start_matches('`').starts_with('-');
         match word.core {
@@ -53,11 +72,20 @@ impl Named {
                 };
                 unknown(next, example, &self.packages, &self.examples)
             }
-            "make" if word.raw.starts_with('`') && next.chars().all(char::is_alphabetic) => {
-                (!self.targets.contains(next)).then(|| format!("make {next}: no such target"))
+            program @ ("make" | "tresse") if word.raw == format!("`{program}") => {
+                verbs::lower(next).then(|| self.no_command(program, next))?
             }
-            core => missing(core, &self.examples),
+            core => missing(core, package, &self.examples),
         }
+    }
+
+    /// What is wrong with `make TARGET` or `tresse VERB`.
+    fn no_command(&self, program: &str, argument: &str) -> Option<String> {
+        let (all, kind) = match program {
+            "make" => (&self.targets, "target"),
+            _ => (&self.verbs, "verb"),
+        };
+        (!all.contains(argument)).then(|| format!("{program} {argument}: no such {kind}"))
     }
 }
 
@@ -76,7 +104,7 @@ fn unknown(
     (!there).then(|| format!("{name}: no such example of {package}"))
 }
 
-fn missing(core: &str, examples: &Examples) -> Option<String> {
+fn missing(core: &str, package: &str, examples: &Examples) -> Option<String> {
     if let Some(name) = core.strip_prefix("target/release/examples/") {
         let there = examples.iter().any(|(_, example)| example == name);
         return (!there).then(|| format!("{name}: no such example"));
@@ -84,10 +112,13 @@ fn missing(core: &str, examples: &Examples) -> Option<String> {
     let pattern = core.contains(['*', '{', '<', '$', '`', '|']);
     let placeholder = core.contains("NAME") || core.contains("VERB");
     let named = FOLDERS.iter().any(|folder| core.starts_with(folder) && core != *folder);
-    if pattern || placeholder || !named || core.contains("://") {
+    let made = MADE.iter().any(|made| core.starts_with(made));
+    if pattern || placeholder || made || !named || core.contains("://") {
         return None;
     }
-    (!source::root().join(core).exists()).then(|| format!("{core}: no such file"))
+    // Code names files of its own package from there.
+    let places = [source::root().join(core), source::root().join(package).join(core)];
+    (!places.iter().any(|path| path.exists())).then(|| format!("{core}: no such file"))
 }
 
 /// Names of packages, and their folders.
@@ -121,20 +152,38 @@ fn what_a_document_names_wrongly_is_named() {
     let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
     let document = "`make check` and `make no`; `cargo run -p tresse-a --example b`\n\
                     `cargo run -p tresse-c`, `-p tresse-a --example d`; tests/no.sh and `cli/src/VERB.rs`,\n\
-                    target/release/examples/e, daemon/Cargo.toml\n";
+                    target/release/examples/e, daemon/Cargo.toml; `tresse status` and `tresse stat`\n\
+                    ```\n$ tresse status\n$ sudo tresse --json stats && make check\nmake nope\n```\n";
+    let code = "//! `make check`, daemon/Cargo.toml, `tresse status`, src/lib.rs of fuzz/corpus/x\n\
+                let no = \"tests/nope.sh\"; // tests/nope.sh, docs/nope.md, docs/design.md\n\
+                /// `make nope`, `tresse nope`, \"tests/documents\"\n";
+    let script = "# Runs tests/nope.sh\ntests/nope2.sh # `make nope`\n";
+    let verbs = "const GROUPS: [\n(\"Look\", &[\"status\"]),\n];\n";
     let sources = [
         source("docs/x.md", document),
         source("Makefile", "check: ## all\n"),
         source("a/Cargo.toml", "[package]\nname = \"tresse-a\"\n"),
         source("a/examples/b.rs", ""),
+        source("cli/src/help.rs", verbs),
+        source("a/src/lib.rs", code),
+        source("a/run.sh", script),
     ];
-    let found: Vec<_> = check(&sources).into_iter().map(|f| (f.line, f.message)).collect();
+    let found: Vec<_> = check(&sources).into_iter().map(|f| (f.path, f.line, f.message)).collect();
     let expected = [
-        (1, "make no: no such target"),
-        (2, "tresse-c: no such package"),
-        (2, "d: no such example of tresse-a"),
-        (2, "tests/no.sh: no such file"),
-        (3, "e: no such example"),
+        ("docs/x.md", 1, "make no: no such target"),
+        ("docs/x.md", 2, "tresse-c: no such package"),
+        ("docs/x.md", 2, "d: no such example of tresse-a"),
+        ("docs/x.md", 2, "tests/no.sh: no such file"),
+        ("docs/x.md", 3, "e: no such example"),
+        ("docs/x.md", 3, "tresse stat: no such verb"),
+        ("docs/x.md", 6, "tresse stats: no such verb"),
+        ("docs/x.md", 7, "make nope: no such target"),
+        ("a/src/lib.rs", 2, "tests/nope.sh: no such file"),
+        ("a/src/lib.rs", 2, "docs/nope.md: no such file"),
+        ("a/src/lib.rs", 3, "make nope: no such target"),
+        ("a/src/lib.rs", 3, "tresse nope: no such verb"),
+        ("a/run.sh", 1, "tests/nope.sh: no such file"),
+        ("a/run.sh", 2, "make nope: no such target"),
     ];
-    assert_eq!(found, expected.map(|(line, message)| (line, message.to_owned())));
+    assert_eq!(found, expected.map(|(path, line, m)| (path.to_owned(), line, m.to_owned())));
 }

@@ -18,6 +18,7 @@ mod held;
 mod links;
 mod markdown;
 mod source;
+mod verbs;
 mod words;
 
 use fault::Fault;

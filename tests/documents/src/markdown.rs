@@ -15,16 +15,29 @@ pub struct Heading {
 /// Returns the lines of a Markdown text that are outside of fenced and indented code blocks, each with
 /// its number from 1.
 pub fn prose(text: &str) -> Vec<(usize, &str)> {
+    parted(text).0
+}
+
+/// Returns the lines of a Markdown text that are inside of fenced and indented code blocks, each with its
+/// number from 1.
+pub fn code(text: &str) -> Vec<(usize, &str)> {
+    parted(text).1
+}
+
+/// Prose, then code.
+fn parted(text: &str) -> (Vec<(usize, &str)>, Vec<(usize, &str)>) {
     let mut fenced = false;
-    let mut lines = Vec::new();
+    let (mut prose, mut code) = (Vec::new(), Vec::new());
     for (at, line) in text.lines().enumerate() {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
-        } else if !fenced && !line.starts_with("    ") {
-            lines.push((at + 1, line));
+        } else if fenced || line.starts_with("    ") {
+            code.push((at + 1, line));
+        } else {
+            prose.push((at + 1, line));
         }
     }
-    lines
+    (prose, code)
 }
 
 /// Returns the headings of a Markdown text in order. If several have the same title, the anchors of all

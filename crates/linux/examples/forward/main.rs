@@ -1,7 +1,7 @@
 //! How fast the `packet` engine forwards, beside the kernel's IPv4 forwarding over the same veth
 //! pairs in the same run. Needs root and two cores.
 //!
-//! `cargo run --release -p tressed --example forward -- [ROUNDS] [SECONDS]`, by default 15 and 0.2.
+//! `cargo run --release -p tresse-linux --example forward -- [ROUNDS] [SECONDS]`, by default 15 and 0.2.
 //! Prints one JSON object; of each figure the median over the rounds. Many short rounds, because a
 //! virtual machine's host takes its cores away for longer than a round; and at real-time priority
 //! (`chrt -r 10`), because others on this machine do.
