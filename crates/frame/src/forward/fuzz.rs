@@ -194,7 +194,8 @@ pub fn check(
 }
 
 /// What must become of a frame: where it leaves and its bytes, or nothing. Written apart from the
-/// decision: copies, and takes one field after the other from the front.
+/// decision: copies, and takes one field after the other from the front. By hand, not by pnet, because it
+/// is a reading that shares nothing with what it judges.
 fn slowly(
     ttl: Ttl,
     nic: usize,

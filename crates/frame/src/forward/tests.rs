@@ -1,5 +1,6 @@
 //! Every reason by example, what leaves by its bytes, and any frame beside the slow reading.
 
+use pnet::packet::ethernet::EtherTypes;
 use pnet::packet::ip::IpNextHeaderProtocols;
 use pnet::packet::ipv4::{self, MutableIpv4Packet};
 use proptest::prelude::*;
@@ -13,7 +14,7 @@ use crate::mpls::LabelStackEntry;
 
 /// A tag on VID 100.
 const TAGGED: Arrival =
-    Arrival { tag: Some(Tag { tpid: 0x8100, tci: 100 }), cut: false, longest: None };
+    Arrival { tag: Some(Tag { tpid: EtherTypes::Vlan.0, tci: 100 }), cut: false, longest: None };
 /// Out of NIC 1 on VID 102.
 const OTHER_NIC: u32 = 17;
 /// Out of NIC 0 on VID 101.
@@ -136,7 +137,7 @@ fn every_reason_that_a_frame_gives() {
         (TAGGED, with(0, &[0xff; 6]), DropReason::NotForUs),
         (TAGGED, with(6, &peer(9).0), DropReason::ForeignMac),
         (TAGGED, with(6, &peer(4).0), DropReason::ForeignMac),
-        (tag(0x8100, 300), good.clone(), DropReason::ForeignMac),
+        (tag(EtherTypes::Vlan.0, 300), good.clone(), DropReason::ForeignMac),
         (tag(0x88a8, 100), good.clone(), DropReason::DoubleTag),
         (TAGGED, with(12, &[0x81, 0, 0, 100, 0x88, 0x47]), DropReason::DoubleTag),
         (Arrival::default(), with(12, &[0x81, 0, 0, 100, 0x81, 0]), DropReason::DoubleTag),
@@ -213,7 +214,7 @@ fn near() -> impl Strategy<Value = (usize, Arrival, Vec<u8>)> {
         proptest::option::weighted(
             0.8,
             (
-                prop_oneof![8 => Just(0x8100), 1 => Just(0x88a8)],
+                prop_oneof![8 => Just(EtherTypes::Vlan.0), 1 => Just(0x88a8)],
                 prop_oneof![6 => Just(100), 1 => Just(200), 1 => any::<u16>()],
             )
                 .prop_map(|(tpid, tci)| Tag { tpid, tci }),

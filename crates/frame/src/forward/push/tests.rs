@@ -1,5 +1,10 @@
 //! What a source sends by its bytes, every reason, how flows spread, and segments beside the packet.
 
+use pnet::packet::ip::IpNextHeaderProtocol;
+use pnet::packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
+use pnet::packet::ipv6::{Ipv6Packet, MutableIpv6Packet};
+use pnet::packet::tcp::{self, MutableTcpPacket, TcpFlags, TcpOption, TcpPacket};
+use pnet::util::checksum;
 use proptest::prelude::*;
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
@@ -9,31 +14,56 @@ use crate::forward::{
     DropReason, LabelPath, MOST_LABELS, PushTable, TableError, TableNic, TcpSegments, Ttl,
 };
 
+/// No word is left out of a checksum.
+const NO_WORD: usize = usize::MAX;
+
+/// Bytes of an IPv4, IPv6 and TCP header without options.
+const IPV4: usize = Ipv4Packet::minimum_packet_size();
+const IPV6: usize = Ipv6Packet::minimum_packet_size();
+const TCP: usize = TcpPacket::minimum_packet_size();
+
 /// An IPv4 packet of protocol `protocol` to destination number `n` of the table.
 fn ipv4(n: usize, protocol: u8, rest: &[u8]) -> Vec<u8> {
-    let total = (20 + rest.len()) as u16;
-    let mut packet = vec![0x45, 0, 0, 0, 7, 1, 0, 0, 64, protocol, 0, 0, 10, 77, 0, 9, 10, 77, 0];
-    packet[2..4].copy_from_slice(&total.to_be_bytes());
-    packet.push(n as u8 + 1);
-    packet.extend_from_slice(rest);
-    packet
+    let mut bytes = vec![0; IPV4 + rest.len()];
+    let mut packet = MutableIpv4Packet::new(&mut bytes).unwrap();
+    packet.set_version(4);
+    packet.set_header_length(5);
+    packet.set_total_length((IPV4 + rest.len()) as u16);
+    packet.set_identification(0x0701);
+    packet.set_ttl(64);
+    packet.set_next_level_protocol(IpNextHeaderProtocol(protocol));
+    packet.set_source([10, 77, 0, 9].into());
+    packet.set_destination([10, 77, 0, n as u8 + 1].into());
+    packet.set_payload(rest);
+    bytes
 }
 
 fn ipv6(n: u8, next: u8, rest: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 63];
-    packet.extend([0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]);
-    packet.extend([0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n]);
-    packet.extend_from_slice(rest);
-    packet
+    let mut bytes = vec![0; IPV6 + rest.len()];
+    let mut packet = MutableIpv6Packet::new(&mut bytes).unwrap();
+    packet.set_version(6);
+    packet.set_payload_length(rest.len() as u16);
+    packet.set_next_header(IpNextHeaderProtocol(next));
+    packet.set_hop_limit(63);
+    packet.set_source([0xfd77, 0, 0, 0, 0, 0, 0, 9].into());
+    packet.set_destination([0xfd77, 0, 0, 0, 0, 0, 0, n.into()].into());
+    packet.set_payload(rest);
+    bytes
 }
 
 /// Payload bytes of a TCP header with 12 bytes of options and all flags but SYN and RST.
 fn tcp(sequence: u32, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0x12, 0x34, 0, 80];
-    bytes.extend(sequence.to_be_bytes());
-    bytes.extend([0, 0, 0, 1, 0x80, 0xf9, 1, 0, 0, 0, 0, 0]);
-    bytes.extend([1; 12]);
-    bytes.extend_from_slice(payload);
+    let mut bytes = vec![0; TCP + 12 + payload.len()];
+    let mut packet = MutableTcpPacket::new(&mut bytes).unwrap();
+    packet.set_source(0x1234);
+    packet.set_destination(80);
+    packet.set_sequence(sequence);
+    packet.set_acknowledgement(1);
+    packet.set_data_offset(8);
+    packet.set_flags(!(TcpFlags::SYN | TcpFlags::RST));
+    packet.set_window(256);
+    packet.set_options(&std::array::from_fn::<_, 12, _>(|_| TcpOption::nop()));
+    packet.set_payload(payload);
     bytes
 }
 
@@ -142,19 +172,12 @@ fn table_refuses_what_cannot_be() {
     }
 }
 
-/// The ones' complement sum of a whole.
-fn sum(bytes: &[u8]) -> u16 {
-    let words =
-        bytes.chunks(2).map(|w| u64::from(w[0]) << 8 | w.get(1).map_or(0, |b| u64::from(*b)));
-    (words.sum::<u64>() % 0xffff) as u16
-}
-
 #[test]
 fn segments_have_right_lengths_numbers_flags_and_sums() {
     let payload: Vec<u8> = (0..250).collect();
     for (packet, transport) in [
-        (ipv4(0, 6, &tcp(u32::MAX - 50, &payload)), 20),
-        (ipv6(1, 6, &tcp(u32::MAX - 50, &payload[..200])), 40),
+        (ipv4(0, 6, &tcp(u32::MAX - 50, &payload)), IPV4),
+        (ipv6(1, 6, &tcp(u32::MAX - 50, &payload[..200])), IPV6),
     ] {
         let mut segments = TcpSegments::new(&packet, transport, 100).unwrap();
         assert_eq!(segments.longest(), transport + 32 + 100);
@@ -163,26 +186,32 @@ fn segments_have_right_lengths_numbers_flags_and_sums() {
         while let Some(length) = segments.write(&mut room) {
             found.push(room[..length].to_vec());
         }
-        let count = if transport == 20 { 3 } else { 2 };
+        let count = if transport == IPV4 { 3 } else { 2 };
         assert_eq!(found.len(), count);
         for (n, segment) in found.iter().enumerate() {
-            let flags = segment[transport + 13];
-            let last = n + 1 == count;
-            assert_eq!(flags & 0x80 != 0, n == 0, "CWR");
-            assert_eq!(flags & 0x09, if last { 9 } else { 0 }, "FIN and PSH");
-            assert_eq!(flags & 0x70, 0x70);
-            if transport == 20 {
-                assert_eq!(sum(&segment[..20]), 0);
-                assert_eq!(segment[4..6], (0x0701 + n as u16).to_be_bytes());
-            }
             // As the hardware would finish it.
             let mut tcp = segment[transport..].to_vec();
-            let whole = !sum(&tcp);
-            tcp[16..18].copy_from_slice(&whole.to_be_bytes());
-            let addresses = if transport == 20 { 12..20 } else { 8..40 };
-            let length = (tcp.len() as u16).to_be_bytes();
-            let pseudo = [&segment[addresses], &length, &[0, 6]].concat();
-            assert_eq!(sum(&[pseudo, tcp].concat()), 0);
+            let whole = checksum(&tcp, NO_WORD);
+            MutableTcpPacket::new(&mut tcp).unwrap().set_checksum(whole);
+            let tcp = TcpPacket::new(&tcp).unwrap();
+            let flags = tcp.get_flags();
+            let last = n + 1 == count;
+            assert_eq!(flags & TcpFlags::CWR != 0, n == 0, "CWR");
+            let at_end = TcpFlags::FIN | TcpFlags::PSH;
+            assert_eq!(flags & at_end, if last { at_end } else { 0 });
+            let others = TcpFlags::ECE | TcpFlags::URG | TcpFlags::ACK;
+            assert_eq!(flags & others, others);
+            if transport == IPV4 {
+                let ip = Ipv4Packet::new(segment).unwrap();
+                assert_eq!(ip.get_checksum(), ipv4::checksum(&ip));
+                assert_eq!(ip.get_identification(), 0x0701 + n as u16);
+                let sum = tcp::ipv4_checksum(&tcp, &ip.get_source(), &ip.get_destination());
+                assert_eq!(tcp.get_checksum(), sum);
+            } else {
+                let ip = Ipv6Packet::new(segment).unwrap();
+                let sum = tcp::ipv6_checksum(&tcp, &ip.get_source(), &ip.get_destination());
+                assert_eq!(tcp.get_checksum(), sum);
+            }
         }
     }
 }
