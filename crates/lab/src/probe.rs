@@ -1,5 +1,7 @@
 //! Tests whether the running kernel has what a lab needs, in a temporary network namespace.
 
+use tresse_frame::announce::ETHERTYPE;
+
 use crate::netns::{self, NetnsError};
 use crate::run::spawn;
 use crate::state::Shaping;
@@ -62,10 +64,12 @@ pub fn probe(vlans: bool, shape: Shaping) -> Result<(), ProbeError> {
 pub fn counts_announcements() -> bool {
     let try_it = || {
         let ip = spawn("ip", &words("link add name a type veth peer name b"), "");
-        let filter = "qdisc add dev a clsact\n\
+        let filter = format!(
+            "qdisc add dev a clsact\n\
              filter add dev a egress protocol 802.1q pref 1 handle 2 flower vlan_id 2 \
-             vlan_ethtype 0x88b5 action ok\n";
-        let tc = spawn("tc", &["-batch", "-"], filter);
+             vlan_ethtype {ETHERTYPE:#06x} action ok\n"
+        );
+        let tc = spawn("tc", &["-batch", "-"], &filter);
         ip.is_ok_and(|o| o.status.success()) && tc.is_ok_and(|o| o.status.success())
     };
     netns::in_scratch(try_it).unwrap_or(false)

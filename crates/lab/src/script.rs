@@ -10,6 +10,7 @@ use std::fmt::Write;
 use tresse_base::id::Vid;
 use tresse_base::units::Rate;
 use tresse_export::vid_runs;
+use tresse_frame::announce::ETHERTYPE;
 
 use crate::blueprint::{Blueprint, End};
 use crate::state::{Directory, Shaping};
@@ -166,7 +167,7 @@ fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place
                 let _ = writeln!(
                     text,
                     "filter add dev {dev} {direction} protocol 802.1q pref 1 handle {vid} flower \
-                     vlan_id {vid} vlan_ethtype {ANNOUNCEMENT:#06x} action ok\n\
+                     vlan_id {vid} vlan_ethtype {ETHERTYPE:#06x} action ok\n\
                      filter add dev {dev} {direction} protocol 802.1q pref 2 handle {vid} flower \
                      vlan_id {vid} action ok"
                 );
@@ -182,8 +183,6 @@ fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place
 /// Name of the bridge in a VLAN-filtering switch's namespace. A switch without VLAN filtering has a
 /// bridge `br<vid>` for each untagged VLAN instead.
 pub const BRIDGE: &str = "br0";
-/// EtherType of announcements (K5).
-const ANNOUNCEMENT: u16 = 0x88b5;
 
 #[cfg(test)]
 mod tests {

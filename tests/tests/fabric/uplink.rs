@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 
+use pnet::packet::ethernet::{EtherType, MutableEthernetPacket};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 use tresse_base::id::NodeId;
@@ -40,7 +41,12 @@ fn carries_multicast_and_no_unicast() {
     // What no switch has heard of crosses it: so the sockets hear unicast where there is some.
     let nobody = Mac([2, 0, 0x5e, 0, 0x53, 1]);
     let nic = &lab.now.plan.cluster().node(from).nics[0];
-    let frame = [&nobody.0[..], &nic.mac.0, &[0x88, 0xb6], &[0; 46]].concat();
+    let mut frame = [0; 60];
+    let mut ethernet = MutableEthernetPacket::new(&mut frame).unwrap();
+    ethernet.set_destination(nobody.0.into());
+    ethernet.set_source(nic.mac.0.into());
+    // The second EtherType for experiments: no announcement.
+    ethernet.set_ethertype(EtherType(ETHERTYPE + 1));
     send(&lab, lab.now.node(from), &nic.name, &frame);
     let ports = lab.now.plan.cluster().links.len();
     eventually("announcements on every port, the datagram and the frame to nobody", 30, || {

@@ -10,10 +10,14 @@ mod rig;
 use std::collections::BTreeMap;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use pnet::packet::MutablePacket as _;
+use pnet::packet::ethernet::{EtherType, EtherTypes, MutableEthernetPacket};
+use pnet::packet::vlan::{ClassOfService, MutableVlanPacket};
 use rig::{Probe, Rig};
 use tresse_base::id::{NodeId, TreeId};
 use tresse_base::units::Mac;
 use tresse_export::ExportOptions;
+use tresse_frame::announce::ETHERTYPE;
 use tresse_plan::Plan;
 use tresse_topology::cluster::{Cluster, Port, Strategy, TopologyShape};
 
@@ -49,15 +53,21 @@ fn torus(base: Option<u16>) -> Plan {
     Plan::build(cluster).expect("a 3x3 torus has a plan")
 }
 
-/// A frame of ours from `src`: EtherType 0x88B5, inside an 802.1Q tag where `vid` is given.
+/// A frame of ours from `src`: an announcement's EtherType, inside an 802.1Q tag where `vid` is given.
 fn frame(src: Mac, dst: Mac, vid: Option<u16>) -> Vec<u8> {
-    let mut bytes = [dst.0, src.0].concat();
+    let mut bytes = vec![0x5a; 64];
+    let mut ethernet = MutableEthernetPacket::new(&mut bytes).expect("64 bytes are enough");
+    ethernet.set_destination(dst.0.into());
+    ethernet.set_source(src.0.into());
+    ethernet.set_ethertype(EtherType(ETHERTYPE));
     if let Some(vid) = vid {
-        bytes.extend([0x81, 0x00]);
-        bytes.extend(vid.to_be_bytes());
+        ethernet.set_ethertype(EtherTypes::Vlan);
+        let mut tag = MutableVlanPacket::new(ethernet.payload_mut()).expect("so are 50");
+        tag.set_priority_code_point(ClassOfService(0));
+        tag.set_drop_eligible_indicator(0);
+        tag.set_vlan_identifier(vid);
+        tag.set_ethertype(EtherType(ETHERTYPE));
     }
-    bytes.extend([0x88, 0xb5]);
-    bytes.resize(64, 0x5a);
     bytes
 }
 
