@@ -15,17 +15,19 @@ pub struct Heading {
 /// Returns the lines of a Markdown text that are outside of fenced and indented code blocks, each with
 /// its number from 1.
 pub fn prose(text: &str) -> Vec<(usize, &str)> {
-    parted(text).0
+    let [prose, _] = parted(text);
+    prose
 }
 
 /// Returns the lines of a Markdown text that are inside of fenced and indented code blocks, each with its
 /// number from 1.
 pub fn code(text: &str) -> Vec<(usize, &str)> {
-    parted(text).1
+    let [_, code] = parted(text);
+    code
 }
 
 /// Prose, then code.
-fn parted(text: &str) -> (Vec<(usize, &str)>, Vec<(usize, &str)>) {
+fn parted(text: &str) -> [Vec<(usize, &str)>; 2] {
     let mut fenced = false;
     let (mut prose, mut code) = (Vec::new(), Vec::new());
     for (at, line) in text.lines().enumerate() {
@@ -37,7 +39,7 @@ fn parted(text: &str) -> (Vec<(usize, &str)>, Vec<(usize, &str)>) {
             prose.push((at + 1, line));
         }
     }
-    (prose, code)
+    [prose, code]
 }
 
 /// Returns the headings of a Markdown text in order. If several have the same title, the anchors of all
