@@ -2,10 +2,12 @@
 
 mod discover;
 pub mod everywhere;
+mod launcher;
 mod nodes;
 pub mod remedy;
 mod rollout;
 
 pub use discover::Discover;
-pub use nodes::{FleetArgs, Launcher};
+pub use launcher::Launcher;
+pub use nodes::FleetArgs;
 pub use rollout::Rollout;

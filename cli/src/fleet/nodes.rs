@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use tresse_control::{Client, ClientError};
 use tresse_topology::cluster::Cluster;
 
+use super::launcher::Launcher;
 use super::remedy;
 use crate::fail::{Code, Failure};
 
@@ -37,17 +38,6 @@ const SSH: &[&str] = &[
 /// Unbuffered, because answers do not end with a line end.
 const SRUN: &[&str] =
     &["--quiet", "--unbuffered", "--overlap", "--nodes=1", "--ntasks=1", "--nodelist"];
-
-/// The program by which nodes are reached, such as ssh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Launcher {
-    /// `ssh NODE`, which must not ask for a password.
-    Ssh,
-    /// `srun` of Slurm.
-    Srun,
-    /// The namespaces of the lab on this machine.
-    Netns,
-}
 
 /// Arguments of the verbs for many nodes: by which launcher to reach the nodes, and which nodes to
 /// leave out. `L` is what `--launcher` can choose from: the verbs that move files have one choice

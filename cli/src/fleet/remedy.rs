@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use tresse_control::ClientError;
 
-use super::nodes::Launcher;
+use super::launcher::Launcher;
 use crate::fail::{Code, Failure};
 
 /// Words of ssh and of shells (in lower case), and the remedy. `NODE` stands for the node. The first
