@@ -19,6 +19,13 @@ network() {
     ip neigh show nud permanent
     sysctl -a 2>/dev/null | grep -E '^net\.(ipv4|ipv6|mpls)\.' | grep -vE 'stable_secret|tcp_mem|udp_mem|fib_notify'
 }
+# The kernel has found its IPv6 addresses to be unique, which takes a second or more after a cable is there.
+settled() {
+    for nic in p0 p1 q0 q1; do
+        ip -6 address show dev "$nic" scope link | grep -q inet6 || return 1
+    done
+    [ -z "$(ip -6 address show tentative)" ]
+}
 old=$1 new=$2
 # Images of containers forbid packages to start services.
 rm -f /usr/sbin/policy-rc.d
@@ -27,7 +34,7 @@ for port in 0 1; do
     ip link set "q$port" up
     ip link set "p$port" up
 done
-sleep 2
+until_seen settled || bad "the cables have no IPv6 addresses"
 network >/found
 
 dpkg -i "$old" || bad "dpkg -i"
