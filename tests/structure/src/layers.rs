@@ -196,6 +196,7 @@ mod tests {
             name: name.to_owned(),
             directory: PathBuf::new(),
             roots: Vec::new(),
+            tests: Vec::new(),
             dependencies: on.iter().map(depend).collect(),
             names: Vec::new(),
         }

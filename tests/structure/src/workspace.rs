@@ -25,6 +25,8 @@ pub struct Package {
     pub directory: PathBuf,
     /// Root files of its library and of its programs.
     pub roots: Vec<PathBuf>,
+    /// Its targets with tests beside the library, as `cargo test` takes them: `--test cli`.
+    pub tests: Vec<String>,
     /// Dependencies on other members, by path.
     pub dependencies: Vec<Dependency>,
     /// Names of all dependencies, those on other members included.
@@ -100,6 +102,12 @@ impl Package {
             roots: list(&value["targets"])
                 .filter(is_root)
                 .map(|target| text(&target["src_path"]).into())
+                .collect(),
+            tests: list(&value["targets"])
+                .filter(|target| target["test"] == true)
+                .map(|target| (text(&target["kind"][0]), text(&target["name"])))
+                .filter(|(kind, _)| *kind != "lib")
+                .map(|(kind, name)| format!("--{kind} {name}"))
                 .collect(),
             dependencies: list(&value["dependencies"])
                 .filter(|dependency| !dependency["path"].is_null())
