@@ -39,8 +39,6 @@ case $lanes in
     stage 'systemd: files' systemd/check.sh
     stage 'systemd: daemon' systemd/boot.sh "$built"
     stage 'systemd: package' systemd/package.sh "$built"
-    # With virtual machines of its own, whose power it cuts.
-    stage 'power cuts' tests --test node -- power_ --skip long_
     ;;
 esac
 

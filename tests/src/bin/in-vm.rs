@@ -1,10 +1,12 @@
 //! Runs a program of this machine, such as a test, in the virtual machine: `in-vm PROGRAM ARGS...`. The
 //! program gets paths of the built `tresse` and `tressed`, variables that begin with `TRESSE_`, `COPY_`
 //! and `SOAK_`, and `CI=true`, so that a missing kernel feature is a failure. Serves as cargo's runner:
-//! `CARGO_TARGET_<TRIPLE>_RUNNER=in-vm cargo test --test NAME`.
+//! `CARGO_TARGET_<TRIPLE>_RUNNER=in-vm cargo test --test NAME`. The machine stays for the next program;
+//! `in-vm` without arguments ends it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tresse_lab::vm::{ExecRequest, RequestError, Vm, VmOptions};
@@ -22,8 +24,13 @@ fn main() -> ExitCode {
 
 fn run() -> Result<i32, String> {
     let mut args = std::env::args().skip(1);
-    let test = args.next().ok_or("expected a program")?;
-    let options = VmOptions { init: Some(program::tresse()), ..VmOptions::default() };
+    let tresse = program::tresse();
+    let state_dir = state_dir(&tresse);
+    let options = VmOptions { init: Some(tresse), state_dir, ..VmOptions::default() };
+    let Some(test) = args.next() else {
+        let stopped = Vm::find(&options).map_or(Ok(()), |vm| vm.stop());
+        return stopped.map(|()| 0).map_err(|e| e.to_string());
+    };
     let vm = Vm::start(&options, &mut |step| eprintln!("{step}")).map_err(|e| e.to_string())?;
     let words = |e: RequestError| e.to_string();
     let mut argv = vec![vm.install(Path::new(&test)).map_err(words)?];
@@ -39,4 +46,12 @@ fn run() -> Result<i32, String> {
     let cwd = Some("/tmp".into());
     let request = ExecRequest { argv, env, cwd, forward_signals: true, ..ExecRequest::default() };
     vm.exec(&request, &mut io::stdout(), &mut io::stderr()).map_err(words)
+}
+
+/// The state directory of the virtual machine for this build of `tresse`. Another checkout has another
+/// machine, so none of them meets one that the other is just ending.
+fn state_dir(tresse: &Path) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    tresse.hash(&mut hasher);
+    VmOptions::default().state_dir.with_file_name(format!("tresse-tests-{:x}", hasher.finish()))
 }

@@ -23,6 +23,7 @@ use super::cpio;
 use super::guest::IDLE_PARAMETER;
 use super::image::{self, Image, ImageError};
 use super::packages::{PackageError, run};
+use super::request::RequestError;
 use super::{Accel, Vm, VmOptions};
 
 /// Why the virtual machine could not be started or stopped.
@@ -77,7 +78,14 @@ impl Vm {
         let dir = &real(&options.state_dir);
         let _lock = lock(dir)?;
         if let Some(vm) = Self::find(options) {
-            return Ok(vm);
+            match vm.ping() {
+                Err(RequestError::Channel(ChannelError::Closed | ChannelError::Io { .. })) => {
+                    progress("the virtual machine has just switched itself off");
+                    vm.end()?;
+                }
+                // A machine without a free port is in use, and its next request says what is wrong.
+                _ => return Ok(vm),
+            }
         }
         let cache = match &options.cache_dir {
             Some(dir) => dir.clone(),
@@ -164,8 +172,10 @@ fn qemu(dir: &Path, image: &Image, options: &VmOptions, accel: &str) -> Command 
         "file={},if=none,id=root,format=raw,readonly=on",
         escaped(&image.root().to_string_lossy())
     );
+    // With random addresses every program has its libraries elsewhere, and QEMU translates their code anew:
+    // programs of a lab then take two to four times as long.
     let line = format!(
-        "console=ttyS0 quiet panic=-1 tsc=unstable mitigations=off random.trust_cpu=on \
+        "console=ttyS0 quiet panic=-1 tsc=unstable mitigations=off norandmaps random.trust_cpu=on \
          {IDLE_PARAMETER}{} -- {}",
         options.idle.as_secs(),
         options.init_args.join(" ")
