@@ -6,7 +6,8 @@
 #   stages_end              the table; fails where a stage failed
 #
 # A lane is such a script that runs beside another one, with `LANE=name` in its environment: it shows what
-# a stage said when that has ended. `STAGES`, one file for all lanes, holds a line for each stage.
+# a stage said when that has ended. `STAGES`, one file for all lanes, holds a line for each stage. What the
+# stages that failed said last is shown once more before the table, as logs are often cut at their begin.
 
 if [ -z "${STAGES:-}" ]; then
     STAGES=$(mktemp) STAGES_BEGAN=$(date +%s)
@@ -18,21 +19,26 @@ stage() {
     shift
     stage_began=$(date +%s)
     echo "== stage $stage_name${LANE:+ (beside)}"
+    stage_said=$STAGES.${LANE:-here}
     if [ -n "${LANE:-}" ]; then
-        "$@" >"$STAGES.$LANE" 2>&1
+        "$@" >"$stage_said" 2>&1
         stage_code=$?
         echo "== stage $stage_name said"
-        cat "$STAGES.$LANE"
-        rm -f "$STAGES.$LANE"
+        cat "$stage_said"
     else
-        "$@"
-        stage_code=$?
+        { "$@" 2>&1; echo $? >"$STAGES.code"; } | tee "$stage_said"
+        stage_code=$(cat "$STAGES.code")
     fi
     case $stage_code in
     0) stage_result=ok ;;
     77) if [ "${CI:-}" = true ]; then stage_result='FAILED: not run'; else stage_result='not run'; fi ;;
-    *) stage_result=FAILED ;;
+    *)
+        stage_result=FAILED
+        printf '\n== stage %s failed; it ended with\n' "$stage_name" >>"$STAGES.failed"
+        tail -n 60 "$stage_said" >>"$STAGES.failed"
+        ;;
     esac
+    rm -f "$stage_said" "$STAGES.code"
     stage_seconds=$(($(date +%s) - stage_began))
     printf '%s|%s|%s|%s\n' "$stage_name" "$stage_seconds" "$stage_result" "${LANE:-}" >>"$STAGES"
     echo "== stage $stage_name: $stage_result after $stage_seconds s"
@@ -40,13 +46,14 @@ stage() {
 }
 
 stages_end() {
+    [ ! -e "$STAGES.failed" ] || cat "$STAGES.failed"
     printf '\n%-28s %7s  %s\n' stage seconds result
     while IFS='|' read -r name seconds result lane; do
         printf '%-28s %7s  %s%s\n' "$name" "$seconds" "$result" "${lane:+, beside}"
     done <"$STAGES"
     printf '%-28s %7s\n' 'all, by the clock' $(($(date +%s) - STAGES_BEGAN))
     stage_failed=$(grep -c '|FAILED' "$STAGES")
-    rm -f "$STAGES"
+    rm -f "$STAGES" "$STAGES.failed"
     [ "$stage_failed" = 0 ] || {
         echo "$stage_failed of them failed" >&2
         return 1
