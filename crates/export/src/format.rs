@@ -1,5 +1,4 @@
-//! The formats to which a plan can be exported, their names on the command line, and whether each
-//! describes a switch, a node or the whole fabric.
+//! The formats to which a plan can be exported, and their names on the command line.
 
 /// A format to which a plan can be exported: the configuration language of a kind of switch (`eos`),
 /// files that configure a node (`networkd`), or a description of the whole fabric (`slurm`).
@@ -35,30 +34,22 @@ pub enum Format {
     Containerlab,
 }
 
-/// Kind of object that a format describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subject {
-    Switch,
-    Node,
-    Fabric,
-}
-
 /// All formats with their names; the first name is shown to users.
-const FORMATS: &[(Format, Subject, &[&str])] = &[
-    (Format::Bridge, Subject::Switch, &["bridge", "linux"]),
-    (Format::OpenVswitch, Subject::Switch, &["openvswitch", "ovs"]),
-    (Format::Sonic, Subject::Switch, &["sonic"]),
-    (Format::Ios, Subject::Switch, &["ios", "cisco"]),
-    (Format::Eos, Subject::Switch, &["eos", "arista"]),
-    (Format::Junos, Subject::Switch, &["junos", "juniper"]),
-    (Format::RouterOs, Subject::Switch, &["routeros", "mikrotik"]),
-    (Format::Iproute2, Subject::Node, &["iproute2", "node"]),
-    (Format::Networkd, Subject::Node, &["networkd"]),
-    (Format::Hosts, Subject::Fabric, &["hosts"]),
-    (Format::Hostfile, Subject::Fabric, &["hostfile", "mpi"]),
-    (Format::Slurm, Subject::Fabric, &["slurm", "topology.conf"]),
-    (Format::Dot, Subject::Fabric, &["dot", "graphviz"]),
-    (Format::Containerlab, Subject::Fabric, &["containerlab", "clab"]),
+const FORMATS: &[(Format, &[&str])] = &[
+    (Format::Bridge, &["bridge", "linux"]),
+    (Format::OpenVswitch, &["openvswitch", "ovs"]),
+    (Format::Sonic, &["sonic"]),
+    (Format::Ios, &["ios", "cisco"]),
+    (Format::Eos, &["eos", "arista"]),
+    (Format::Junos, &["junos", "juniper"]),
+    (Format::RouterOs, &["routeros", "mikrotik"]),
+    (Format::Iproute2, &["iproute2", "node"]),
+    (Format::Networkd, &["networkd"]),
+    (Format::Hosts, &["hosts"]),
+    (Format::Hostfile, &["hostfile", "mpi"]),
+    (Format::Slurm, &["slurm", "topology.conf"]),
+    (Format::Dot, &["dot", "graphviz"]),
+    (Format::Containerlab, &["containerlab", "clab"]),
 ];
 
 impl Format {
@@ -70,25 +61,20 @@ impl Format {
     /// Returns its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.entry().2[0]
+        self.entry().1[0]
     }
 
     /// Returns the format that has `name` among its names.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        FORMATS.iter().find(|f| f.2.contains(&name)).map(|f| f.0)
+        FORMATS.iter().find(|f| f.1.contains(&name)).map(|f| f.0)
     }
 
-    /// Returns what the format configures or describes.
-    pub(crate) fn subject(self) -> Subject {
-        self.entry().1
-    }
-
-    fn entry(self) -> &'static (Self, Subject, &'static [&'static str]) {
+    fn entry(self) -> &'static (Self, &'static [&'static str]) {
         FORMATS.iter().find(|f| f.0 == self).expect("every format is in the table")
     }
 
     /// Returns the first name of every format, separated by commas.
     pub(crate) fn names() -> String {
-        FORMATS.iter().map(|f| f.2[0]).collect::<Vec<_>>().join(", ")
+        FORMATS.iter().map(|f| f.1[0]).collect::<Vec<_>>().join(", ")
     }
 }

@@ -7,7 +7,7 @@ use tresse_base::text::nearest;
 use tresse_plan::Plan;
 use tresse_slice::Slice;
 
-use crate::format::{Format, Subject};
+use crate::format::Format;
 use crate::switch::{self, SwitchConfig};
 use crate::{ExportError, ExportFile, ExportOptions};
 use crate::{
@@ -52,21 +52,23 @@ pub fn render_keeping(
 ) -> Result<Vec<ExportFile>, ExportError> {
     let cluster = plan.cluster();
     let sets_nothing = cluster.is_untagged() && !cluster.kind.shares_switches();
-    if matches!(what.subject(), Subject::Switch) {
+    let writer = Writer::of(what);
+    let of_switches = matches!(writer, Writer::Switch(_));
+    if of_switches {
         if cluster.switches.is_empty() {
             return Err(ExportError::NoSwitches);
         } else if sets_nothing {
             return Err(ExportError::NothingToSet);
         }
     }
-    if keep.is_some() && !matches!(what.subject(), Subject::Switch) {
+    if keep.is_some() && !of_switches {
         return Err(ExportError::NoKeep { format: what.name() });
     }
     if keep.is_some() && cluster.kind.shares_switches() {
         return Err(ExportError::OneVlanEach);
     }
-    match what.subject() {
-        Subject::Switch => {
+    match writer {
+        Writer::Switch(write) => {
             let one = match object {
                 Some(name) => {
                     Some(cluster.switch_named(name).ok_or_else(|| unknown_switch(plan, name))?)
@@ -79,9 +81,9 @@ pub fn render_keeping(
                 None => switch::configs(plan, options),
             };
             let wanted = configs.iter().filter(|c| one.is_none_or(|id| id == c.switch));
-            Ok(wanted.flat_map(|c| of_switch(what, c)).collect())
+            Ok(wanted.flat_map(write).collect())
         }
-        Subject::Node => {
+        Writer::Node(write) => {
             let nodes: Vec<_> = match object {
                 Some(name) => {
                     vec![cluster.node_named(name).ok_or_else(|| unknown_node(plan, name))?]
@@ -90,32 +92,55 @@ pub fn render_keeping(
             };
             let files: Vec<_> = nodes
                 .into_par_iter()
-                .map(|id| {
-                    let slice = Slice::of(plan, id);
-                    match what {
-                        Format::Networkd => networkd::render(plan, &slice),
-                        _ => Ok(iproute2::render(plan, &slice)),
-                    }
-                })
+                .map(|id| write(plan, &Slice::of(plan, id)))
                 .collect::<Result<_, _>>()?;
             Ok(files.into_iter().flatten().collect())
         }
-        Subject::Fabric => {
+        Writer::Drawing => {
+            let vid = match object {
+                Some(name) => Some(vlan_named(plan, name).ok_or_else(|| unknown_vlan(plan, name))?),
+                None => None,
+            };
             let options = ExportOptions { static_fdb: false, ..options };
-            match (what, object) {
-                (Format::Dot, None) => Ok(dot::render(plan, &switch::configs(plan, options), None)),
-                (Format::Dot, Some(name)) => {
-                    let vid = vlan_named(plan, name).ok_or_else(|| unknown_vlan(plan, name))?;
-                    Ok(dot::render(plan, &switch::configs(plan, options), Some(vid)))
-                }
-                (_, Some(name)) => {
-                    Err(ExportError::NoObject { format: what.name(), name: name.into() })
-                }
-                (Format::Hosts, None) => Ok(hosts::hosts(plan)),
-                (Format::Hostfile, None) => Ok(hosts::hostfile(plan)),
-                (Format::Slurm, None) => Ok(hosts::slurm(plan)),
-                (_, None) => Ok(containerlab::render(plan)),
-            }
+            Ok(dot::render(plan, &switch::configs(plan, options), vid))
+        }
+        Writer::Fabric(write) => match object {
+            Some(name) => Err(ExportError::NoObject { format: what.name(), name: name.into() }),
+            None => Ok(write(plan)),
+        },
+    }
+}
+
+/// What writes a format, by what the format describes.
+pub(crate) enum Writer {
+    /// Configures a switch.
+    Switch(fn(&SwitchConfig) -> Vec<ExportFile>),
+    /// Configures a node.
+    Node(fn(&Plan, &Slice) -> Result<Vec<ExportFile>, ExportError>),
+    /// Draws the fabric, and may highlight a VLAN in it.
+    Drawing,
+    /// Describes the fabric.
+    Fabric(fn(&Plan) -> Vec<ExportFile>),
+}
+
+impl Writer {
+    /// Returns the writer of a format.
+    pub(crate) fn of(format: Format) -> Self {
+        match format {
+            Format::Bridge => Self::Switch(bridge::render),
+            Format::OpenVswitch => Self::Switch(openvswitch::render),
+            Format::Sonic => Self::Switch(sonic::render),
+            Format::Ios => Self::Switch(ios::render),
+            Format::Eos => Self::Switch(eos::render),
+            Format::Junos => Self::Switch(junos::render),
+            Format::RouterOs => Self::Switch(routeros::render),
+            Format::Iproute2 => Self::Node(|plan, slice| Ok(iproute2::render(plan, slice))),
+            Format::Networkd => Self::Node(networkd::render),
+            Format::Dot => Self::Drawing,
+            Format::Hosts => Self::Fabric(hosts::hosts),
+            Format::Hostfile => Self::Fabric(hosts::hostfile),
+            Format::Slurm => Self::Fabric(hosts::slurm),
+            Format::Containerlab => Self::Fabric(containerlab::render),
         }
     }
 }
@@ -136,18 +161,6 @@ fn refuse_reserved(plan: &Plan, what: Format) -> Result<(), ExportError> {
         _ => return Ok(()),
     };
     vid.map_or(Ok(()), |vid| Err(ExportError::Reserved { system, vid, range }))
-}
-
-fn of_switch(what: Format, config: &SwitchConfig) -> Vec<ExportFile> {
-    match what {
-        Format::OpenVswitch => openvswitch::render(config),
-        Format::Sonic => sonic::render(config),
-        Format::Ios => ios::render(config),
-        Format::Eos => eos::render(config),
-        Format::Junos => junos::render(config),
-        Format::RouterOs => routeros::render(config),
-        _ => bridge::render(config),
-    }
 }
 
 /// Finds a VLAN by VID, or by the name of its tree or line.

@@ -8,7 +8,7 @@ use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use tresse_plan::{Plan, base_vlan};
 
-use super::format::Subject;
+use super::render::Writer;
 use super::*;
 
 fn torus() -> Plan {
@@ -52,10 +52,10 @@ fn every_format_of_the_torus_and_the_mesh_is_as_read() {
         ("mesh-3x2-base", mesh_with_base(), ExportOptions { cyclic: false, static_fdb: true }),
     ] {
         for format in Format::all() {
-            let object = match format.subject() {
-                Subject::Switch => Some(plan.cluster().switches[1].name.clone()),
-                Subject::Node => Some(plan.cluster().nodes[1].name.clone()),
-                Subject::Fabric => None,
+            let object = match Writer::of(format) {
+                Writer::Switch(_) => Some(plan.cluster().switches[1].name.clone()),
+                Writer::Node(_) => Some(plan.cluster().nodes[1].name.clone()),
+                Writer::Drawing | Writer::Fabric(_) => None,
             };
             for file in render(&plan, format, object.as_deref(), options).unwrap() {
                 golden(directory, &file);
@@ -92,15 +92,15 @@ fn as_read_or_refused(directory: &str, topology: &str) {
     let plan = Plan::build(tresse_cluster::parse(&text, "t.toml").unwrap()).unwrap();
     let mut refused = BTreeSet::new();
     for format in Format::all() {
-        let object = match format.subject() {
-            Subject::Switch => Some("s0"),
-            Subject::Node => Some(plan.cluster().nodes[1].name.as_str()),
-            Subject::Fabric => None,
+        let object = match Writer::of(format) {
+            Writer::Switch(_) => Some("s0"),
+            Writer::Node(_) => Some(plan.cluster().nodes[1].name.as_str()),
+            Writer::Drawing | Writer::Fabric(_) => None,
         };
         match render(&plan, format, object, ExportOptions::default()) {
             Ok(files) => files.iter().for_each(|file| golden(directory, file)),
             Err(ExportError::NothingToSet | ExportError::NoSwitches) => {
-                assert_eq!(format.subject(), Subject::Switch);
+                assert!(matches!(Writer::of(format), Writer::Switch(_)));
             }
             Err(_) => drop(refused.insert(format.name())),
         }
