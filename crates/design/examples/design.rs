@@ -3,11 +3,7 @@
 
 use std::time::Instant;
 
-use tresse_design::pattern::{Pattern, PatternKind};
-use tresse_design::{Answer, Designer, Maximize, Required, WiringProblem};
-
-#[path = "../src/instances.rs"]
-mod instances;
+use tresse_design::{Answer, Designer, instances};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);

@@ -1,17 +1,23 @@
 //! Published problem instances of flat neighbourhood design (which NIC of which PC is cabled to
-//! which switch), for the tests and for the example that measures how long a design takes. Both
-//! include this file as a module and import the types that it uses.
+//! which switch), for the tests and for the example that measures how long a design takes.
 
 use serde_json::Value;
 
-use super::{Maximize, Pattern, PatternKind, Required, WiringProblem};
+use crate::pattern::{Pattern, PatternKind};
+use crate::problem::{Maximize, Required, WiringProblem};
 
 /// Returns all published problem instances of flat neighbourhood design, each as a JSON object.
+///
+/// # Panics
+/// If the file of instances in this crate is not JSON.
 pub fn all() -> Vec<Value> {
     serde_json::from_str(include_str!("instances.json")).expect("the file beside this one is JSON")
 }
 
 /// Converts a published instance, as [`all`] returns it, into a [`WiringProblem`].
+///
+/// # Errors
+/// If a pattern of the instance does not fit its number of PCs.
 pub fn problem(value: &Value) -> Result<WiringProblem, Box<dyn std::error::Error>> {
     let number = |v: &Value| v.as_u64().unwrap_or_default() as u32;
     let list = |v: &Value| v.as_array().into_iter().flatten().map(number).collect::<Vec<u32>>();

@@ -16,6 +16,7 @@ pub mod designer;
 pub mod family;
 mod field;
 mod fill;
+pub mod instances;
 pub mod labels;
 pub mod pattern;
 pub mod placement;

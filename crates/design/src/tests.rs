@@ -7,11 +7,7 @@ use tresse_base::wiring::Wiring;
 
 use super::answer::{Answer, judge};
 use super::construct::{construct, families};
-use super::pattern::{Pattern, PatternKind};
 use super::*;
-
-#[path = "instances.rs"]
-mod instances;
 
 fn problem(pcs: u32, nics: u32, ports: &[u32]) -> WiringProblem {
     WiringProblem {

@@ -23,8 +23,8 @@ pub fn limit(package: &str) -> Option<usize> {
     }
 }
 
-/// Counts the lines of a package without its tests: those of all source files of its library and
-/// programs. A file that belongs to several of them counts once.
+/// Counts the lines of a package without its tests and examples: those of the source files below `src`. A
+/// file that belongs to several of its programs counts once.
 pub fn lines<'a>(package: &Package, sources: impl Iterator<Item = (&'a Path, &'a Crate)>) -> usize {
     let mut files: HashMap<_, usize> = HashMap::new();
     for (root, source) in sources {
@@ -32,7 +32,7 @@ pub fn lines<'a>(package: &Package, sources: impl Iterator<Item = (&'a Path, &'a
             files.insert(root.with_file_name(&file.name), file.lines);
         }
     }
-    files.retain(|file, _| file.starts_with(&package.directory));
+    files.retain(|file, _| file.starts_with(package.directory.join("src")));
     files.values().sum()
 }
 

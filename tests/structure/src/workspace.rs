@@ -23,7 +23,7 @@ pub struct Package {
     pub name: String,
     /// Directory of its `Cargo.toml`.
     pub directory: PathBuf,
-    /// Root files of its library and of its programs.
+    /// Root files of its library, of its programs, and of its tests and examples.
     pub roots: Vec<PathBuf>,
     /// Its targets with tests beside the library, as `cargo test` takes them: `--test cli`.
     pub tests: Vec<String>,
@@ -94,7 +94,8 @@ impl Package {
 
     fn read(value: &Value) -> Package {
         let is_root = |target: &&Value| {
-            list(&target["kind"]).any(|kind| matches!(kind.as_str(), Some("lib" | "bin")))
+            list(&target["kind"])
+                .any(|kind| matches!(kind.as_str(), Some("lib" | "bin" | "test" | "example")))
         };
         Package {
             name: text(&value["name"]).to_owned(),

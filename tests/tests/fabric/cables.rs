@@ -11,8 +11,8 @@ use tresse_frame::lldp::{Chassis, Lldp, Port};
 use tresse_tests::program;
 use tresse_topology::cluster::NicEnd;
 
-use crate::Tests;
 use crate::lab::{Lab, eventually};
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_cables_on_switches_are_told_by_announcements", on_switches),

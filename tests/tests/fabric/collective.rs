@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use tresse_lab::netns;
 use tresse_tests::{pace, program};
 
-use crate::Tests;
 use crate::lab::{Lab, eventually, soon};
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_gather_and_scatter_are_each_others_inverse", gather_scatter),

@@ -12,9 +12,9 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use tresse_base::random::Random;
 
-use crate::Tests;
 use crate::collective::{Files, P_MESH, Running, ended, signal_member, wait_for_no_members};
 use crate::lab::Lab;
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_copies_with_random_faults_end_and_go_on", || rounds(2)),

@@ -9,9 +9,9 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::signal::Signal;
 use tresse_lab::run;
 
-use crate::Tests;
 use crate::collective::{Files, P_MESH, ended, signal_member, summary, wait_for_no_members};
 use crate::lab::Lab;
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_copy_gives_every_node_the_file", every_node),

@@ -6,8 +6,8 @@ use tresse_base::units::Mac;
 use tresse_tests::program;
 use tresse_topology::cluster::{Cluster, Nic};
 
-use crate::Tests;
 use crate::lab::Lab;
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_discover_recognises_a_torus_without_switches", || {

@@ -8,9 +8,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tresse_tests::program;
 
-use crate::Tests;
 use crate::lab::{Lab, eventually, file};
 use crate::routed::DUAL;
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_doctor_names_what_is_wrong_and_what_helps", names_what_is_wrong),

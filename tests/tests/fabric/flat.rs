@@ -10,10 +10,10 @@ use tempfile::NamedTempFile;
 use tresse_base::id::NodeId;
 use tresse_topology::cluster::{Node, Switch};
 
-use crate::Tests;
 use crate::flows::Flows;
 use crate::lab::{Lab, eventually};
 use crate::routed::{none, silent};
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_flat_24_nodes_outlive_every_switch_without_arp", outlive_every_switch),

@@ -5,8 +5,8 @@ use nix::sys::signal::{Signal, kill};
 use tresse_base::id::NodeId;
 use tresse_tests::frr::Frr;
 
-use crate::Tests;
 use crate::lab::{Lab, eventually};
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[("routed_bfd_frr_answers_and_finds_what_we_find", answers)];
 

@@ -35,6 +35,7 @@ mod routed;
 mod silent;
 mod slurm;
 mod steer;
+mod suite;
 mod switches;
 mod transit;
 mod uplink;
@@ -44,8 +45,7 @@ use tresse_lab::probe as features;
 use tresse_lab::state::Shaping;
 use tresse_tests::pace::Stopwatch;
 
-/// Name and body of the tests of one module.
-type Tests = &'static [(&'static str, fn())];
+use suite::Tests;
 
 /// Those of every module.
 const TESTS: &[Tests] = &[

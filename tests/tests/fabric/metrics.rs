@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::Tests;
 use crate::lab::{Lab, eventually};
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_metrics_are_what_prometheus_reads", are_read),

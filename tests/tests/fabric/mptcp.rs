@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use socket2::{Domain, Protocol, Socket, Type};
 use tresse_base::id::NodeId;
 
-use crate::Tests;
 use crate::lab::{Lab, eventually};
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_mptcp_connections_use_all_nics_that_are_shared", use_all_that_is_shared),

@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use tresse_base::id::NodeId;
 use tresse_export::{ExportOptions, Format, node_script, render};
 
-use crate::Tests;
 use crate::lab::{Lab, eventually};
 use crate::routed::{DUAL, silent, ways};
+use crate::suite::Tests;
 
 pub const TESTS: Tests =
     &[("routed_by_networkd_the_kernel_holds_what_the_lab_installs", by_networkd)];

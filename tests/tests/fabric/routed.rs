@@ -8,9 +8,9 @@ use tresse_base::id::NodeId;
 use tresse_export::node_script;
 use tresse_lab::ping::{PingOptions, ping};
 
-use crate::Tests;
 use crate::lab::{Lab, eventually};
 use crate::probe::Probe;
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_p_mesh_4x4_outlives_every_switch", || outlives("kind = \"pmesh\", dims = [4, 4]")),

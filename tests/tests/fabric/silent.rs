@@ -3,9 +3,9 @@
 use nix::sys::signal::{Signal, kill};
 use tresse_base::id::NodeId;
 
-use crate::Tests;
 use crate::lab::{Lab, eventually};
 use crate::routed::{none, silent};
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_bfd_a_p_mesh_outlives_every_nic", || outlives_nics(P_MESH, 3, &[])),

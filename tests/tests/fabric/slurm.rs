@@ -6,9 +6,9 @@ use nix::sys::signal::Signal;
 use tresse_tests::program;
 use tresse_tests::slurm::{Node, Slurm};
 
-use crate::Tests;
 use crate::collective::{Files, P_MESH, Running, ended, signal_member, summary};
 use crate::lab::Lab;
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[("routed_copy_by_members_that_slurm_starts", members)];
 

@@ -7,10 +7,10 @@ use tresse_lab::blueprint::port_name;
 use tresse_tests::program;
 use tresse_topology::cluster::Port;
 
-use crate::Tests;
 use crate::datagrams::Traffic;
 use crate::lab::{Lab, Planned, eventually, file};
 use crate::routed::silent;
+use crate::suite::Tests;
 
 pub const ROUTED: Tests = &[
     ("routed_a_drained_switch_carries_nothing_and_nothing_is_lost", || {

@@ -12,10 +12,10 @@ use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
 use tresse_frame::announce::{ETHERTYPE, GROUP};
 
-use crate::Tests;
 use crate::cables::send;
 use crate::lab::{Lab, eventually};
 use crate::routed::silent;
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[(
     "routed_uplink_carries_announcements_and_multicast_and_no_unicast",

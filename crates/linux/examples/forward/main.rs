@@ -288,7 +288,7 @@ fn listener(interface: &str) -> anyhow::Result<Socket> {
     let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
     SockRef::from(&socket).set_read_timeout(Some(Duration::from_secs(2)))?;
     packet::ignore_outgoing(socket.as_fd())?;
-    packet::bind(socket.as_fd(), nic(interface)?.ifindex, 0x0800)?;
+    packet::bind(socket.as_fd(), nic(interface)?.ifindex, EtherTypes::Ipv4.0)?;
     Ok(socket)
 }
 

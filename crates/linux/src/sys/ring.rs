@@ -23,6 +23,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use pnet::packet::ethernet::EtherTypes;
+
 use super::packet::set;
 
 /// Length in bytes of the `struct virtio_net_hdr` before each frame, see
@@ -163,7 +165,7 @@ impl PacketRing {
         };
         let (wire, there, begin) = (word(4), word(8), usize::from(half(12)));
         let tagged = status & STATUS_VLAN_VALID != 0;
-        let tpid = if status & STATUS_VLAN_TPID_VALID != 0 { half(26) } else { 0x8100 };
+        let tpid = if status & STATUS_VLAN_TPID_VALID != 0 { half(26) } else { EtherTypes::Vlan.0 };
         let tag = tagged.then_some((tpid, half(24)));
         let from = begin.saturating_sub(HEADER + OFFLOAD_HEADER).min(rest.len());
         let to = begin.saturating_add(there).saturating_sub(HEADER).clamp(from, rest.len());

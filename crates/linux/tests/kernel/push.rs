@@ -9,6 +9,7 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Pid, gettid};
+use pnet::packet::ethernet::EtherTypes;
 use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
@@ -121,7 +122,8 @@ fn counted() {
     )
     .unwrap();
     let index = nix::net::if_::if_nametoindex(PUSH_INTERFACE).unwrap();
-    tresse_linux::sys::packet::bind(std::os::fd::AsFd::as_fd(&raw), index, 0x0800).unwrap();
+    tresse_linux::sys::packet::bind(std::os::fd::AsFd::as_fd(&raw), index, EtherTypes::Ipv4.0)
+        .unwrap();
     sender().send_to(&[0; 1472], (TO, 7)).unwrap();
     sender().send_to(&[0; 8], ("10.9.0.9", 7)).unwrap();
     for bytes in [&[0x55; 40][..], &[0x45; 19], &[0x45; 40]] {

@@ -2,20 +2,16 @@
 //! a full disk, state that cannot be read, files of another host. It names what is wrong, and what was good
 //! stays in force.
 
+mod daemon;
 mod plans;
 
-use std::collections::BTreeSet;
-use std::process::{Child, Command};
+use nix::sys::signal::Signal;
 
-use nix::sys::signal::{Signal, kill};
-use tresse_base::id::NodeId;
-use tresse_lab::run;
-use tresse_tests::program;
-
-use crate::Tests;
+use self::daemon::{N0, batch, routes, signal, start, stop, up};
 use crate::lab::{Lab, eventually};
 use crate::routed::{none, silent};
 use crate::silent::whole;
+use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_robust_lost_kernel_events_are_made_up_for", lost_events),
@@ -26,58 +22,6 @@ pub const TESTS: Tests = &[
     ("routed_robust_state_that_cannot_be_read_is_left_alone", plans::unreadable_state),
     ("routed_robust_a_file_of_another_host_is_refused", plans::of_another_host),
 ];
-
-const RING: &str = "[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n";
-const N0: NodeId = NodeId(0);
-
-fn up() -> Lab {
-    let lab = Lab::up(RING, &["--bfd-ms", "300"]);
-    eventually("in sync, all sessions up", 60, || whole(&lab));
-    assert_eq!(silent(&lab), []);
-    lab
-}
-
-fn config(lab: &Lab) -> String {
-    lab.directory.node("n0").join("tressed.toml").display().to_string()
-}
-
-fn signal(lab: &Lab, signal: Signal) {
-    kill(lab.daemon("n0"), signal).unwrap();
-}
-
-/// Ends n0's daemon, and waits until it is gone.
-fn stop(lab: &Lab, by: Signal) {
-    signal(lab, by);
-    let socket = lab.directory.socket("n0");
-    let gone = || match tresse_control::Client::connect(&socket) {
-        Ok(_) => Err("it still answers"),
-        Err(_) => Ok(()),
-    };
-    eventually("n0's daemon has ended", 10, gone);
-}
-
-/// Starts it again; ended with the lab.
-fn start(lab: &Lab) -> Child {
-    let log = lab.directory.node("n0").join("log");
-    let log = std::fs::File::options().append(true).open(log).unwrap();
-    let mut command = Command::new(program::tressed());
-    command.arg("--config").arg(config(lab)).stdout(log.try_clone().unwrap()).stderr(log);
-    lab.inside("n0", || command.spawn().unwrap())
-}
-
-fn log(lab: &Lab) -> String {
-    std::fs::read_to_string(lab.directory.node("n0").join("log")).unwrap()
-}
-
-fn batch(lab: &Lab, lines: &str) {
-    run::batch(Some(&lab.directory.netns("n0")), "ip", lines).unwrap();
-}
-
-/// Ours, by their protocol.
-fn routes(lab: &Lab) -> BTreeSet<String> {
-    let all = lab.run("n0", "ip -4 -N route show table all proto 78");
-    all.lines().map(str::to_owned).collect()
-}
 
 /// More events than the kernel keeps for a daemon that does not read, and a route of ours among them.
 fn lost_events() {

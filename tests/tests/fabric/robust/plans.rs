@@ -10,7 +10,7 @@ use tresse_control::Client;
 use tresse_plan::lock::Lock;
 use tresse_tests::program;
 
-use super::{N0, RING, log, routes, start, stop, up};
+use super::daemon::{N0, RING, log, routes, start, stop, up};
 use crate::lab::{Lab, Planned, eventually};
 use crate::routed::silent;
 

@@ -3,8 +3,8 @@
 use tresse_frame::forward::DropReason;
 use tresse_namespace::{eventually, ip};
 
+use super::pair::{ACROSS, engine};
 use super::tap::{Sent, Tap, own, peer};
-use super::{ACROSS, engine};
 use crate::cables::cables;
 
 /// Sends each bad frame between two good ones: only those arrive, and each is counted where it

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use pnet::packet::ethernet::EtherTypes;
 use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 use tresse_frame::forward::{ForwardingTable, Ttl};
 
+use super::pair::{engine, nics};
 use super::tap::{Seen, Sent, Tap, own, peer};
-use super::{engine, nics};
 use crate::cables::cables;
 
 /// Frames that may be under way: fewer than a kernel's own queue holds for a core.
@@ -121,7 +122,11 @@ fn judge(nic: usize, seen: &Seen, mac: Mac, last: &mut BTreeMap<(u32, u32, usize
     let label = u32::from(seen.last_byte());
     let wanted = exit(nic, label);
     let found = (seen.vid, seen.to, seen.from, seen.ethertype, seen.ttl);
-    assert_eq!(found, (wanted.vid.map(|v| v.0), wanted.mac, mac, 0x0800, 63), "{seen:?}");
+    assert_eq!(
+        found,
+        (wanted.vid.map(|v| v.0), wanted.mac, mac, EtherTypes::Ipv4.0, 63),
+        "{seen:?}"
+    );
     assert!(label == MOVING || label as usize % 2 == nic, "label {label} came out of eth{nic}");
     let before = last.insert((seen.sequence % 2, label, nic), seen.sequence);
     assert!(before < Some(seen.sequence), "{before:?} before {seen:?}");

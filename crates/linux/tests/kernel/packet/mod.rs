@@ -3,24 +3,17 @@
 
 mod bad;
 mod load;
+mod pair;
 mod ports;
 pub mod tap;
 
 use libtest_mimic::Trial;
-use tresse_base::id::{Label, Vid};
-use tresse_base::label::LabelExit;
-use tresse_frame::forward::{ForwardingTable, TableNic, Ttl};
+use pnet::packet::ethernet::EtherTypes;
 use tresse_namespace::trial;
 
+use self::pair::{ACROSS, BACK, UNTAGGED, engine};
 use self::tap::{Sent, Tap, own, peer};
 use crate::cables::cables;
-
-/// Out of eth1 on VID 102.
-const ACROSS: u32 = 16;
-/// Out of eth0 on VID 101.
-const BACK: u32 = 17;
-/// Out of eth1 without tag.
-const UNTAGGED: u32 = 18;
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -34,29 +27,6 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Two NICs, whose neighbours 1 to 8 send on VID 100 and without tag.
-fn nics() -> Vec<TableNic> {
-    let neighbours =
-        (1..=8).flat_map(|n| [(Some(Vid(100)), peer(n)), (None, peer(n))]).collect::<Vec<_>>();
-    let nic = |n| TableNic { mac: own(n), mtu_bytes: 1500, neighbours: neighbours.clone() };
-    vec![nic(0), nic(1)]
-}
-
-fn table() -> ForwardingTable {
-    let exit = |nic, vid: Option<u16>, n| LabelExit { nic, vid: vid.map(Vid), mac: peer(n) };
-    let labels = [
-        (Label(ACROSS), exit(1, Some(102), 21)),
-        (Label(BACK), exit(0, Some(101), 22)),
-        (Label(UNTAGGED), exit(1, None, 23)),
-    ];
-    ForwardingTable::new(&nics(), labels, Ttl::Propagate).unwrap()
-}
-
-fn engine() -> tresse_linux::forward::ForwardingEngine {
-    let config = tresse_linux::forward::Config::new(vec!["eth0".into(), "eth1".into()]);
-    tresse_linux::forward::ForwardingEngine::start(&config, table().into()).unwrap()
-}
-
 fn pops() {
     cables(2);
     let engine = engine();
@@ -68,7 +38,7 @@ fn pops() {
         }
         let back = far0.expect(1);
         assert_eq!((back[0].vid, back[0].to, back[0].from), (Some(101), peer(22), own(0)));
-        assert_eq!((back[0].ethertype, back[0].ttl, back[0].sequence), (0x0800, 63, 1));
+        assert_eq!((back[0].ethertype, back[0].ttl, back[0].sequence), (EtherTypes::Ipv4.0, 63, 1));
         let across = far1.expect(2);
         assert_eq!((across[0].vid, across[0].to, across[0].from), (Some(102), peer(21), own(1)));
         assert_eq!((across[1].vid, across[1].to, across[1].sequence), (None, peer(23), 2));
@@ -76,7 +46,7 @@ fn pops() {
     }
     let sent = Sent { labels: &[ACROSS, 900_000], ..Sent::new(own(0), 7) };
     far0.send(&[sent.frame()]);
-    assert_eq!(far1.expect(1)[0].ethertype, 0x8847, "a label is left");
+    assert_eq!(far1.expect(1)[0].ethertype, EtherTypes::Mpls.0, "a label is left");
     far0.expect(0);
     let counters = engine.counters();
     assert_eq!(counters.ports[0].received.frames, 7);

@@ -6,8 +6,8 @@ use tresse_frame::forward::DropReason;
 use tresse_linux::forward::{Config, ForwardError, ForwardingEngine};
 use tresse_namespace::{eventually, ip};
 
+use super::pair::{ACROSS, BACK, engine, table};
 use super::tap::{Sent, Tap, own};
-use super::{ACROSS, BACK, engine, table};
 use crate::cables::cables;
 
 fn tc(words: &str) {
