@@ -27,7 +27,7 @@ mod wrong;
 
 use rayon::prelude::*;
 use tresse_base::id::NodeId;
-use tresse_plan::{NodeRoutes, Plan};
+use tresse_plan::Plan;
 
 use fabric::{Fabric, Lookup};
 use reach::Reach;
@@ -37,11 +37,7 @@ use super::judged::{not_used, silent};
 use super::{Report, TransitSummary, limits};
 
 /// Proves or refutes everything about a plan whose nodes route.
-pub(super) fn check(plan: &Plan, routes: &NodeRoutes<'_>) -> Report {
-    judge(plan, routes)
-}
-
-fn judge(plan: &Plan, routes: &dyn Lookup) -> Report {
+pub(super) fn check(plan: &Plan, routes: &dyn Lookup) -> Report {
     let fabric = Fabric::of(plan, routes);
     let seen = fabric.survey();
     let mut report = Report::of_plan(plan);

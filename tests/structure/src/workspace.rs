@@ -134,3 +134,28 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 fn text(value: &Value) -> &str {
     value.as_str().expect("metadata of version 1 has a string here")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_renamed_dependency_counts_by_the_name_of_its_package() {
+        let depends =
+            |path| json!({ "name": "tresse-plan", "rename": "p", "kind": "dev", "path": path });
+        let package = Package::read(&json!({
+            "name": "tresse-sim",
+            "manifest_path": "/sim/Cargo.toml",
+            "targets": [],
+            "dependencies": [depends("/plan"), { "name": "serde", "rename": "s", "path": null }],
+        }));
+        let [dependency] = &package.dependencies[..] else { panic!("one is a member") };
+        assert_eq!(
+            (dependency.name.as_str(), dependency.kind == DependencyKind::Dev),
+            ("tresse-plan", true)
+        );
+        assert_eq!(package.names, ["tresse-plan", "serde"]);
+    }
+}

@@ -27,6 +27,7 @@ pub struct Traffic {
     stop: Arc<AtomicBool>,
     sender: JoinHandle<Vec<BTreeSet<u64>>>,
     receiver: JoinHandle<Vec<Vec<u64>>>,
+    dropped_before: u64,
 }
 
 const PERIOD: Duration = Duration::from_millis(20);
@@ -47,21 +48,34 @@ impl Traffic {
             receivers.push(socket(to, port));
             senders.push((socket(from, port), SocketAddr::from((lab.address(to), port))));
         }
+        let dropped_before = dropped_by_machine();
         let stop = Arc::new(AtomicBool::new(false));
         let (stop_sender, stop_receiver) = (stop.clone(), stop.clone());
         let sender = std::thread::spawn(move || send(&senders, &stop_sender));
         let receiver = std::thread::spawn(move || receive(&receivers, &stop_receiver));
-        Self { pairs: pairs.to_vec(), stop, sender, receiver }
+        Self { pairs: pairs.to_vec(), stop, sender, receiver, dropped_before }
     }
 
-    /// Stops sending, waits for what is under way, and judges.
+    /// Stops sending, waits for what is under way, and judges. Says how many frames of the whole lab were
+    /// dropped because the machine it runs on could not keep up.
     pub fn finish(self) -> Vec<Flow> {
         self.stop.store(true, Ordering::Relaxed);
         let sent = self.sender.join().unwrap();
         let received = self.receiver.join().unwrap();
+        let dropped = dropped_by_machine() - self.dropped_before;
+        if dropped > 0 {
+            eprintln!("this machine dropped {dropped} frames for want of time");
+        }
         let flows = self.pairs.into_iter().zip(sent).zip(received);
         flows.map(|((pair, sent), received)| judge(pair, &sent, &received)).collect()
     }
+}
+
+/// Frames that found the queue of their processor full, since the machine started.
+fn dropped_by_machine() -> u64 {
+    let text = std::fs::read_to_string("/proc/net/softnet_stat").unwrap();
+    let dropped = text.lines().filter_map(|line| line.split_whitespace().nth(1));
+    dropped.map(|number| u64::from_str_radix(number, 16).unwrap()).sum()
 }
 
 fn send(sockets: &[(UdpSocket, SocketAddr)], stop: &AtomicBool) -> Vec<BTreeSet<u64>> {

@@ -64,6 +64,8 @@ fn bring_up() -> io::Result<()> {
         mount_new(kind, at, None)?;
     }
     fs::write("/proc/sys/kernel/hostname", "tresse-vm")?;
+    // Frames between all machines of a lab wait in one queue for each processor of this one.
+    fs::write("/proc/sys/net/core/netdev_max_backlog", "32768")?;
     for (directory, target) in [("/dev/fd", "/proc/self/fd"), ("/var/run", "/run")] {
         if !Path::new(directory).exists() {
             std::os::unix::fs::symlink(target, directory)?;

@@ -14,7 +14,7 @@ pub(super) const WALKED: usize = 1024;
 
 /// The lookups of single nodes, which are all that is taken from the plan. They are values to judge: a nexthop may be
 /// wrong in any way. Tests put wrong ones in their place.
-pub(super) trait Lookup: Sync {
+pub trait Lookup: Sync {
     /// The routes of the main table of all nodes to `to`, by node.
     fn main_of_all(&self, to: NodeId, hops: &mut Vec<Hop>);
 

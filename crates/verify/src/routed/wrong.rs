@@ -7,8 +7,8 @@ use tresse_plan::{FoundRoutes, NodeRoutes, Plan};
 use tresse_topology::Hop;
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
+use super::check;
 use super::fabric::Lookup;
-use super::judge;
 
 /// The plan's routes, but for those planted here.
 struct Planted<'a> {
@@ -51,9 +51,9 @@ fn found(
         backup: BTreeMap::new(),
         table: BTreeMap::new(),
     };
-    assert_eq!(judge(&plan, &routes).violations, []);
+    assert_eq!(check(&plan, &routes).violations, []);
     plant(&plan, &mut routes);
-    let report = judge(&plan, &routes);
+    let report = check(&plan, &routes);
     report.violations.into_iter().map(|finding| (finding.kind, finding.object)).collect()
 }
 
