@@ -147,6 +147,23 @@ fn k5_a_new_plan_takes_over_route_by_route_and_loses_none() {
 }
 
 #[test]
+fn the_last_node_to_move_ends_the_change_at_once() {
+    let mut host = Host::new(true);
+    host.apply(&prepared(Strategy::Dor, &[3, 3]));
+    host.run_until(host.now + 20_000);
+    let new = prepared(Strategy::Stp, &[3, 3]);
+    host.apply(&new);
+    host.run_until(host.now + 10_000);
+    hear_all(&mut host, &new, &new);
+    host.run_until(host.now + 2000);
+    assert_eq!(vlan_interfaces(&host), new.interfaces.len());
+    assert!(
+        host.announced.last().unwrap().1.plan == new.digest(),
+        "it announced that it has moved"
+    );
+}
+
+#[test]
 fn a_silent_peer_holds_the_plan_before_for_a_limited_time() {
     let mut host = Host::new(true);
     host.apply(&prepared(Strategy::Dor, &[3, 3]));
