@@ -7,7 +7,7 @@
 #
 # A lane is such a script that runs beside another one, with `LANE=name` in its environment: it shows what
 # a stage said when that has ended. `STAGES`, one file for all lanes, holds a line for each stage. What the
-# stages that failed said last is shown once more before the table, as logs are often cut at their begin.
+# stages that failed said last is shown once more before the table, as logs are often cut at their beginning.
 
 if [ -z "${STAGES:-}" ]; then
     STAGES=$(mktemp) STAGES_BEGAN=$(date +%s)
@@ -26,8 +26,8 @@ stage() {
         echo "== stage $stage_name said"
         cat "$stage_said"
     else
-        { "$@" 2>&1; echo $? >"$STAGES.code"; } | tee "$stage_said"
-        stage_code=$(cat "$STAGES.code")
+        { "$@" 2>&1; echo $? >"$stage_said.code"; } | tee "$stage_said"
+        stage_code=$(cat "$stage_said.code")
     fi
     case $stage_code in
     0) stage_result=ok ;;
@@ -38,7 +38,7 @@ stage() {
         tail -n 60 "$stage_said" >>"$STAGES.failed"
         ;;
     esac
-    rm -f "$stage_said" "$STAGES.code"
+    rm -f "$stage_said" "$stage_said.code"
     stage_seconds=$(($(date +%s) - stage_began))
     printf '%s|%s|%s|%s\n' "$stage_name" "$stage_seconds" "$stage_result" "${LANE:-}" >>"$STAGES"
     echo "== stage $stage_name: $stage_result after $stage_seconds s"

@@ -146,7 +146,8 @@ impl Engine {
         } else if self.transition.announced_at.is_none() {
             if still {
                 self.transition.announced_at = Some(now);
-                // Nobody need announce anything any more: who moves last has heard that all others did.
+                // The node that moves last has heard already that all its peers moved, and no later
+                // announcement would lead on.
                 self.transition.all_at = (!waits).then_some(now);
                 self.refresh.values_mut().for_each(|refresh| refresh.due = now);
             }

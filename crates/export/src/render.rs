@@ -111,7 +111,7 @@ pub fn render_keeping(
     }
 }
 
-/// What writes a format, by what the format describes.
+/// The function that writes a format. The variant says what the format describes.
 pub(crate) enum Writer {
     /// Configures a switch.
     Switch(fn(&SwitchConfig) -> Vec<ExportFile>),

@@ -28,8 +28,7 @@ fn run() -> Result<i32, String> {
     let state_dir = state_dir(&tresse);
     let options = VmOptions { init: Some(tresse), state_dir, ..VmOptions::default() };
     let Some(test) = args.next() else {
-        let stopped = Vm::find(&options).map_or(Ok(()), |vm| vm.stop());
-        return stopped.map(|()| 0).map_err(|e| e.to_string());
+        return stop(&options).map(|()| 0);
     };
     let vm = Vm::start(&options, &mut |step| eprintln!("{step}")).map_err(|e| e.to_string())?;
     let words = |e: RequestError| e.to_string();
@@ -46,6 +45,19 @@ fn run() -> Result<i32, String> {
     let cwd = Some("/tmp".into());
     let request = ExecRequest { argv, env, cwd, forward_signals: true, ..ExecRequest::default() };
     vm.exec(&request, &mut io::stdout(), &mut io::stderr()).map_err(words)
+}
+
+/// Ends the machine and removes its state directory, whose files are large.
+fn stop(options: &VmOptions) -> Result<(), String> {
+    if let Some(vm) = Vm::find(options) {
+        vm.stop().map_err(|e| e.to_string())?;
+    }
+    match std::fs::remove_dir_all(&options.state_dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", options.state_dir.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The state directory of the virtual machine for this build of `tresse`. Another checkout has another

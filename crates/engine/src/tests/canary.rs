@@ -157,8 +157,9 @@ fn the_last_node_to_move_ends_the_change_at_once() {
     hear_all(&mut host, &new, &new);
     host.run_until(host.now + 2000);
     assert_eq!(vlan_interfaces(&host), new.interfaces.len());
-    assert!(
-        host.announced.last().unwrap().1.plan == new.digest(),
+    assert_eq!(
+        host.announced.last().unwrap().1.plan,
+        new.digest(),
         "it announced that it has moved"
     );
 }

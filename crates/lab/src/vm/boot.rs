@@ -172,7 +172,7 @@ fn qemu(dir: &Path, image: &Image, options: &VmOptions, accel: &str) -> Command 
         "file={},if=none,id=root,format=raw,readonly=on",
         escaped(&image.root().to_string_lossy())
     );
-    // With random addresses every program has its libraries elsewhere, and QEMU translates their code anew:
+    // With random addresses every run of a program has its libraries elsewhere, and QEMU translates their code anew:
     // programs of a lab then take two to four times as long.
     let line = format!(
         "console=ttyS0 quiet panic=-1 tsc=unstable mitigations=off norandmaps random.trust_cpu=on \

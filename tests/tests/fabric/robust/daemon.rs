@@ -22,7 +22,7 @@ pub fn up() -> Lab {
     lab
 }
 
-pub fn config(lab: &Lab) -> String {
+fn config(lab: &Lab) -> String {
     lab.directory.node("n0").join("tressed.toml").display().to_string()
 }
 
@@ -41,7 +41,7 @@ pub fn stop(lab: &Lab, by: Signal) {
     eventually("n0's daemon has ended", 10, gone);
 }
 
-/// Starts it again; ended with the lab.
+/// Starts n0's daemon again; it ends with the lab.
 pub fn start(lab: &Lab) -> Child {
     let log = lab.directory.node("n0").join("log");
     let log = std::fs::File::options().append(true).open(log).unwrap();
@@ -58,7 +58,7 @@ pub fn batch(lab: &Lab, lines: &str) {
     run::batch(Some(&lab.directory.netns("n0")), "ip", lines).unwrap();
 }
 
-/// Ours, by their protocol.
+/// The routes that n0's daemon installed, known by their protocol number.
 pub fn routes(lab: &Lab) -> BTreeSet<String> {
     let all = lab.run("n0", "ip -4 -N route show table all proto 78");
     all.lines().map(str::to_owned).collect()
