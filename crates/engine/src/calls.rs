@@ -45,6 +45,10 @@ impl Engine {
                     _ => Job::new(Purpose::Converge, self.stored.current.clone()),
                 };
                 self.observe(job, out);
+            } else if let Some(again) = self.again.take_if(|again| again.at <= now) {
+                let mut job = Job::new(Purpose::Apply { call: None }, Some(again.prepared));
+                job.options = again.options;
+                self.observe(job, out);
             } else {
                 return;
             }
@@ -124,7 +128,7 @@ impl Engine {
                 // Tries once more after a withdrawal: objects that could not be removed may be free
                 // now.
                 let some = self.stored.current.is_some() || self.stored.intent.is_some();
-                if !some && !self.withdrawn() {
+                if !some && self.again.is_none() && !self.withdrawn() {
                     out.push(Effect::Reply(call, Err(NodeError::NoPlan)));
                 } else {
                     let mut job = Job::new(Purpose::Withdraw { call: Some(call) }, None);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tresse_control::{Alert, Applied, NodeError, OperationLine, Withdrawn};
 use tresse_reconcile::Operation;
 
-use super::job::{Job, Phase, Purpose};
+use super::job::{Again, Job, Phase, Purpose};
 use super::{Effect, Engine, Execution, Intent, RETRY_MAX_MS, RETRY_MS, Reply, publish};
 
 impl Engine {
@@ -101,10 +101,18 @@ impl Engine {
             self.converge_at = Some(self.now + self.retry_ms);
             self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
         }
-        if matches!(job.purpose, Purpose::Apply { call: None }) && self.stored.current.is_none() {
-            // No client waits for the reply and there is no other plan, so `status` shows the
-            // error.
+        if let (Purpose::Apply { call: None }, None, Some(prepared)) =
+            (&job.purpose, &self.stored.current, &job.target)
+        {
+            // No client waits for the reply and there is no other plan: `status` shows the error,
+            // and the cause may be gone soon.
             self.fault = Some(text.clone());
+            self.again = Some(Again {
+                at: self.now + self.retry_ms,
+                prepared: prepared.clone(),
+                options: job.options.clone(),
+            });
+            self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
         }
         if !job.options.dry_run && !matches!(job.purpose, Purpose::Diff { .. }) {
             let alert = if partly { Alert::Critical } else { Alert::Warning };

@@ -96,6 +96,15 @@ impl Job {
     }
 }
 
+/// A plan that nobody waits for, and whose apply failed while no plan was in force: it is applied
+/// again later.
+#[derive(Debug)]
+pub(super) struct Again {
+    pub(super) at: u64,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) options: ApplyOptions,
+}
+
 /// A change of drains or pins under way.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Steered {

@@ -60,7 +60,7 @@ use tresse_reconcile::Planned;
 
 use self::bucket::Bucket;
 use self::canary::Canary;
-use self::job::Job;
+use self::job::{Again, Job};
 use self::refresh::Refresh;
 use self::steering::KeptFree;
 use self::transition::Transition;
@@ -144,6 +144,8 @@ pub struct Engine {
     looks: Bucket,
     repairs: Bucket,
     retry_ms: u64,
+    /// The configured plan, while its first apply has not succeeded.
+    again: Option<Again>,
     counters: BTreeMap<&'static str, u64>,
 }
 
@@ -182,6 +184,7 @@ impl Engine {
             looks: Bucket::new(LOOK_BURST, LOOK_MS),
             repairs: Bucket::new(REPAIR_BURST, REPAIR_MS),
             retry_ms: RETRY_MS,
+            again: None,
             counters: BTreeMap::new(),
         }
     }
@@ -216,7 +219,9 @@ impl Engine {
     #[must_use]
     pub fn deadline(&self) -> Option<u64> {
         let idle = self.job.is_none();
-        let jobs = [self.confirm_at, self.converge_at].into_iter().flatten().filter(|_| idle);
+        let again = self.again.as_ref().map(|again| again.at);
+        let jobs =
+            [self.confirm_at, self.converge_at, again].into_iter().flatten().filter(|_| idle);
         let canaries = self.canaries.values().filter_map(Canary::deadline);
         let transition = self.transition.deadline().filter(|_| self.stored.in_transition);
         jobs.chain(canaries).chain(transition).chain(self.refresh.values().map(|r| r.due)).min()

@@ -49,7 +49,7 @@ impl Engine {
                 .map(|(vid, _)| vid.0)
                 .collect(),
             version: env!("CARGO_PKG_VERSION").into(),
-            fault: self.fault.clone(),
+            fault: self.fault_at(now),
             withdrawn: self.withdrawn(),
         }
     }
@@ -63,6 +63,17 @@ impl Engine {
             value: *value,
         };
         self.counters.iter().map(line).collect()
+    }
+
+    /// The last failure, and when a plan that nobody waits for is applied again.
+    fn fault_at(&self, now: u64) -> Option<String> {
+        let fault = self.fault.as_ref()?;
+        Some(match &self.again {
+            Some(again) => {
+                format!("{fault}; tried again in {} s", again.at.saturating_sub(now).div_ceil(1000))
+            }
+            None => fault.clone(),
+        })
     }
 
     /// Whether the kernel has our route to this destination and of this metric.

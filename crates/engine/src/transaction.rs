@@ -233,6 +233,7 @@ impl Engine {
         job.phase = Phase::Commit;
         match &job.purpose {
             Purpose::Apply { .. } => {
+                self.again = None;
                 let same = self.stored.current == job.target;
                 job.uncommitted = Some(Box::new(self.stored.clone()));
                 if !same {
@@ -258,6 +259,7 @@ impl Engine {
                 self.sync_vlans();
             }
             Purpose::Withdraw { .. } => {
+                self.again = None;
                 self.stored = Stored { withdrawn: true, ..Stored::default() };
                 self.dirty = true;
                 self.confirm_at = None;

@@ -6,7 +6,8 @@ use tresse_control::{NodeError, Withdrawn};
 use tresse_reconcile::{ObservedRoute, Operation};
 use tresse_topology::cluster::Strategy;
 
-use super::{ApplyOptions, Host, Input, Reply, bare, prepared};
+use super::super::{Engine, Stored};
+use super::{ApplyOptions, Host, Input, Reply, bare, prepared, settings};
 
 fn applied(reply: Option<Result<Reply, NodeError>>) -> tresse_control::Applied {
     match reply {
@@ -99,6 +100,7 @@ fn what_cannot_be_persisted_is_not_done_and_the_caller_is_told() {
     let status = host.engine.status(host.now);
     assert!(status.fault.as_ref().is_some_and(|f| f.contains("no space left")), "{status:?}");
     assert!(!status.in_sync && status.generation.is_none(), "{status:?}");
+    let mut host = Host::new(false);
     for (step, words) in
         [(0, "nothing was changed"), (usize::MAX, "operations before it were undone")]
     {
@@ -121,6 +123,62 @@ fn what_cannot_be_persisted_is_not_done_and_the_caller_is_told() {
     applied(host.apply(&plan));
     let status = host.engine.status(host.now);
     assert!(status.in_sync && status.fault.is_none(), "{status:?}");
+}
+
+#[test]
+fn a_configured_plan_whose_first_apply_fails_is_applied_again() {
+    let plan = prepared(Strategy::Dor, &[3, 3]);
+    // The journal, an operation in the middle, and the commit.
+    for step in [0, 20, 60] {
+        let mut host = Host::new(false);
+        host.configured = Some(Box::new(plan.clone()));
+        host.engine = Engine::new(settings(false, 1), Stored::default());
+        host.fail_at = Some(step);
+        host.input(Input::Start { configured: host.configured.clone() });
+        let status = host.engine.status(host.now);
+        let fault = status.fault.unwrap_or_else(|| panic!("step {step} did not fail"));
+        assert!(fault.ends_with("; tried again in 1 s"), "{fault}");
+        assert!(!status.in_sync && status.generation.is_none());
+        host.settle();
+        let status = host.engine.status(host.now);
+        assert!(status.in_sync && status.fault.is_none(), "{status:?}");
+        assert_eq!(host.primaries(), 8);
+    }
+}
+
+#[test]
+fn a_configured_plan_that_cannot_be_applied_is_withdrawn_or_replaced() {
+    let failing = || {
+        let mut host = Host::new(false);
+        let plan = Box::new(prepared(Strategy::Dor, &[3, 3]));
+        // The interface belongs to a bridge, so that every apply is refused (K20).
+        let nic = plan.wanted.nics.keys().next().unwrap().clone();
+        host.kernel.observed.links.get_mut(&nic).unwrap().master = Some("br0".into());
+        host.input(Input::Start { configured: Some(plan) });
+        host.settle();
+        assert!(host.engine.status(host.now).fault.is_some());
+        host
+    };
+    let mut host = failing();
+    let tries = host.published.iter().filter(|(kind, _)| kind == "failed").count();
+    assert!((5..=8).contains(&tries), "{tries} tries in a minute");
+    let reply = host.call(|call| Input::Withdraw { call, force: false });
+    assert!(matches!(reply, Some(Ok(_))), "{reply:?}");
+    host.published.clear();
+    host.settle();
+    assert!(host.published.is_empty(), "{:?}", host.published);
+    assert!(host.engine.status(host.now).withdrawn);
+    // Another plan takes its place.
+    let mut host = failing();
+    let forced = ApplyOptions {
+        force_interfaces: prepared(Strategy::Stp, &[3, 3]).wanted.nics.into_keys().collect(),
+        ..ApplyOptions::default()
+    };
+    applied(host.apply_with(&prepared(Strategy::Stp, &[3, 3]), forced));
+    host.settle();
+    let status = host.engine.status(host.now);
+    assert!(status.in_sync && status.fault.is_none(), "{status:?}");
+    assert_eq!(status.generation, Some(prepared(Strategy::Stp, &[3, 3]).generation));
 }
 
 fn withdrawn() -> super::Stored {
