@@ -34,9 +34,10 @@ use tresse_reconcile::{NODE_INTERFACE, PROTOCOL};
 use super::channel::extended;
 use super::message::HEADER;
 
-/// Longest wait for a reply. The kernel replies while the request is being sent, so a later reply
-/// never comes.
-const ANSWER: Duration = Duration::from_secs(5);
+/// Longest wait for a reply. The kernel replies while the request is being sent, but that can last:
+/// all network namespaces share one lock (the RTNL), so many daemons on one busy machine, as in a
+/// lab, wait for each other.
+const ANSWER: Duration = Duration::from_secs(60);
 
 /// The kernel's reply to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
