@@ -3,10 +3,10 @@
 //! was started by other means and has connected to the coordinator by TCP. Requests go to the
 //! member, reports come back.
 
-use std::io::{BufReader, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Stdio};
-use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use tresse_ring::talk::{MemberReport, MemberRequest, hear, say};
@@ -45,6 +45,8 @@ enum Message {
 pub struct Link {
     child: Option<Child>,
     queue: Option<Sender<Message>>,
+    /// Of a member that has connected by TCP: disconnected when the member has closed the connection.
+    closed: Option<Receiver<()>>,
 }
 
 impl Link {
@@ -80,12 +82,12 @@ impl Link {
             let _ = send.send((at, Event::Gone(words)));
         });
         let queue = child.stdin.take().map(speak);
-        Ok(Self { child: Some(child), queue })
+        Ok(Self { child: Some(child), queue, closed: None })
     }
 
     /// The link to a member that has not connected yet.
     pub const fn awaited() -> Self {
-        Self { child: None, queue: None }
+        Self { child: None, queue: None, closed: None }
     }
 
     /// Whether the member is connected, so that it can be asked.
@@ -96,11 +98,14 @@ impl Link {
     /// Uses the connection of a member that was awaited.
     pub fn connect(&mut self, stream: TcpStream, at: usize, send: Sender<(usize, Event)>) {
         let Ok(reports) = stream.try_clone() else { return };
-        self.queue = Some(speak(stream));
+        self.queue = Some(speak(Requests(stream)));
+        let (open, closed) = channel();
+        self.closed = Some(closed);
         std::thread::spawn(move || {
             let words =
                 listen(reports, at, &send).unwrap_or_else(|| "its connection has ended".into());
             let _ = send.send((at, Event::Gone(words)));
+            drop::<Sender<()>>(open);
         });
     }
 
@@ -116,8 +121,14 @@ impl Link {
         self.queue = None;
     }
 
-    /// Waits for the end of the process until `until`, then kills it. Returns its exit code.
+    /// Waits for the end of the process until `until`, then kills it. Returns its exit code. Of a
+    /// member that has connected by TCP, waits until it has closed the connection: if this process
+    /// ended before, with reports unread, the kernel would reset the connection, and the member
+    /// would lose the request to quit.
     pub fn wait(&mut self, until: Instant) -> Option<i32> {
+        if let Some(closed) = &self.closed {
+            let _ = closed.recv_timeout(until.saturating_duration_since(Instant::now()));
+        }
         let child = self.child.as_mut()?;
         loop {
             match child.try_wait() {
@@ -164,6 +175,27 @@ impl Link {
     }
 }
 
+/// The sending direction of a TCP connection to a member. Dropping it shuts that direction down, so
+/// that the member reads the end of the requests while its reports still arrive.
+struct Requests(TcpStream);
+
+impl Write for Requests {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        // The connection may have ended.
+        let _ = self.0.shutdown(Shutdown::Write);
+    }
+}
+
 /// Writes the messages of a channel to a member, in a thread, until the channel closes.
 fn speak(mut asks: impl Write + Send + 'static) -> Sender<Message> {
     let (send, messages) = channel();
@@ -197,5 +229,41 @@ fn listen(reports: impl Read, at: usize, send: &Sender<(usize, Event)>) -> Optio
             Ok(None) => return None,
             Err(error) => return Some(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A member that reports for a while after the last request, as one that removes many files does.
+    #[test]
+    fn a_member_that_still_reports_reads_the_end_of_the_requests() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let member = std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let mut requests = BufReader::new(stream.try_clone().unwrap());
+            let quit: Option<MemberRequest> = hear(&mut requests).unwrap();
+            let failed = || MemberReport::Failed { words: "late".into() };
+            for _ in 0..20 {
+                say(&mut stream, &failed()).unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let end: Option<MemberRequest> = hear(&mut requests).unwrap();
+            (quit, end)
+        });
+        let (send, events) = channel();
+        let mut link = Link::awaited();
+        link.connect(listener.accept().unwrap().0, 0, send);
+        link.ask(MemberRequest::Quit);
+        link.close();
+        assert_eq!(link.wait(Instant::now() + Duration::from_secs(60)), None);
+        // Whoever has waited has received everything, and the connection is closed.
+        let reports = events.try_iter().filter(|(_, event)| matches!(event, Event::Report(_)));
+        assert_eq!(reports.count(), 20);
+        assert_eq!(member.join().unwrap(), (Some(MemberRequest::Quit), None));
     }
 }
