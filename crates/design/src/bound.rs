@@ -1,10 +1,10 @@
-//! Bounds that every wiring obeys. A problem is called impossible only if each of its wirings would
-//! violate one of them.
+//! Bounds that hold for every wiring. If a problem asks for more than a bound allows, no wiring
+//! solves it.
 //!
 //! | name | statement for P PCs, at most S ports on a switch and at most k NICs in a PC |
 //! |---|---|
 //! | `reach` | a PC with n NICs meets at most as many PCs as the n widest switches have ports, less n (Moore) |
-//! | `ports` | all switches together have as many ports as the PCs need NICs to meet `reach` (Schönheim 1964) |
+//! | `ports` | each PC has the fewest NICs that `reach` allows; the switches together have a port for each of these NICs (Schönheim 1964) |
 //! | `furedi` | `P <= S (k - 1 + 1/k)`, and `S (k - 1)` unless the NICs form a projective plane of order k - 1 (Füredi 1981) |
 //! | `griesmer` | in such a plane of order q the PCs are a linear code `[P, 3, P - S]` over q elements: `P >= d + ceil(d/q) + ceil(d/q^2)` with `d = P - S` (Griesmer 1960) |
 //!

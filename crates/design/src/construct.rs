@@ -41,8 +41,9 @@ pub fn construct(problem: &WiringProblem) -> Option<(Wiring, String)> {
     None
 }
 
-/// Returns the families of switch sets ([`Family`]) that need at most `nics` NICs per PC and at
-/// most `switches` switches, in ascending order of NICs.
+/// Returns the families of switch sets ([`Family`]: any two sets have a switch in common, and each
+/// PC is cabled to all switches of one set) that need at most `nics` NICs per PC and at most
+/// `switches` switches, in ascending order of NICs.
 #[must_use]
 pub fn families(nics: usize, switches: usize) -> Vec<Family> {
     let mut families = Vec::new();

@@ -29,8 +29,8 @@ impl Gate {
     }
 }
 
-/// A plan, and what is known now of its VLANs, paths and interfaces that decides which of them may
-/// be used.
+/// A plan with the present state of its VLANs, paths and interfaces. The state decides which of
+/// them may be used.
 #[derive(Debug, Clone, Copy)]
 pub struct Gated<'a> {
     /// The plan.

@@ -22,8 +22,9 @@ use tresse_topology::path::{Path, Segment, Segments};
 use super::RoutingError;
 use super::basic::{Basic, shared};
 
-/// The result of the strategy `direct`: for each pair of nodes of a flat neighbourhood, the NICs that it uses. A pair
-/// that shares no switch also has a transit node, which forwards its frames.
+/// The result of the strategy `direct`: for each pair of nodes of a flat neighbourhood (every node has NICs on several
+/// switches, and no cable joins two switches), the NICs that the pair uses. If the nodes of a pair share no switch, a
+/// transit node that shares one with each forwards their frames.
 #[derive(Debug, Clone)]
 pub struct Direct {
     basic: Basic,

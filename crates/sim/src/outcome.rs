@@ -1,8 +1,8 @@
 //! The results of one simulation.
 
 /// A histogram of message latencies in ticks, accurate to one part in 128, and their exact sum. A
-/// tick is the simulator's unit of time; a cycle has a whole number of ticks. Latencies below 256 ticks
-/// have a bin each; above, each power of two is divided into 128 bins.
+/// tick is the simulator's unit of time. Latencies below 256 ticks have a bin each; above, each power
+/// of two is divided into 128 bins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latencies {
     bins: Vec<u64>,

@@ -91,8 +91,8 @@ pub struct BaseTooSmall {
 }
 
 /// Checks that `prefix`, the network that NIC addresses are taken from, has room for all NIC addresses of a P-Mesh: a
-/// grid of nodes in which a switch joins the nodes of each row, column and so on. `grow_to` is the number of nodes in
-/// each dimension of the grid up to which it may grow.
+/// grid of nodes in which a switch joins the nodes of each row, column and so on. `grow_to` is the largest number of
+/// nodes in each dimension to which the grid may grow later.
 ///
 /// # Errors
 /// [`BaseTooSmall`], with the prefix length that has room.

@@ -13,8 +13,8 @@ pub const RULES: &str = "docs/kernel-rules.md";
 pub const DESIGN: &str = "docs/design.md";
 /// The path of the document that lists the cited papers, RFCs, standards and other works.
 pub const REFERENCES: &str = "docs/references.md";
-/// The path of the document with the house style (coding rules), whose numbered boundaries are cited in
-/// code.
+/// The path of the document with the house style (coding rules). Code cites its numbered rules on the
+/// boundaries between parts of the program, as `house style, boundary 1`.
 pub const STYLE: &str = "CONTRIBUTING.md";
 /// The path of the document to which a citation of the form `operator guide, "Title"` refers.
 pub const GUIDE: &str = "docs/operator-guide.md";

@@ -19,8 +19,8 @@ use super::answer::{Curve, strategy};
 use super::arguments::Simulate;
 use crate::fail::{Code, Failure};
 
-/// Default number of cycles of one simulation; a cycle is the time of one flit on a node's link.
-/// With long messages it is more: the cycles that 700 messages take there.
+/// Default number of cycles of one simulation. A cycle is the time of one flit on a node's link. If
+/// 700 messages take longer than this on a node's link, the default is their time.
 pub const CYCLES: u64 = 100_000;
 
 impl Simulate {

@@ -105,8 +105,9 @@ pub fn push_table(ttl: Ttl) -> PushTable {
     PushTable::new(&nics, routes, ttl).expect("the table above is one")
 }
 
-/// Tests pushing labels onto an IP packet with [`push_table`], and cutting the packet into segments
-/// of at most `size` payload bytes if its TCP header begins at `transport`.
+/// Tests two things on an IP packet: [`push_table`] pushes labels onto it, and the packet is cut into
+/// segments of at most `size` payload bytes. `transport` is the offset of its TCP header. A packet
+/// that is refused by either is skipped.
 ///
 /// # Panics
 /// If the result is not the packet behind a correct label stack with the right TTL, or if the

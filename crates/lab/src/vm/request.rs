@@ -1,4 +1,5 @@
-//! The standard input of a program in the guest, and the errors of a request to the guest.
+//! Two types for requests to the guest: where the standard input of a program comes from, and why a
+//! request failed.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -103,7 +103,8 @@ mod labels {
     }
 }
 
-/// The node counts per switch by which paths were balanced, as the lock stores them (see [`super::balance`]).
+/// The number of nodes and of transit nodes on each switch for which the paths were balanced, as the lock stores them
+/// (see [`super::balance`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedBalance {

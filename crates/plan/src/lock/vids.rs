@@ -46,8 +46,11 @@ pub fn accept_base(vid: Vid, lock: &Lock) -> Result<(), BaseWasTree> {
 
 /// Returns a VID for every VLAN tree of `trees`, in their order. Each tree is given by its name and its text in the
 /// lock. A tree keeps the VID that the lock holds for its name if that VID is in `ranges` and the old and the new
-/// links together form no loop (K4). Any other tree gets the retired VID that the very same tree had before; else the
-/// lowest VID that the lock does not hold; else the VID that was retired first.
+/// links together form no loop (K4). Any other tree gets a VID by the first of these rules that gives one:
+///
+/// 1. the retired VID of an identical tree;
+/// 2. the lowest VID that the lock holds neither for a tree nor as retired;
+/// 3. the VID that was retired first.
 ///
 /// # Errors
 /// The ranges have too few VIDs.

@@ -1,4 +1,5 @@
-//! Computes the lock that belongs to a plan: the numbers in use that later plans must keep (`tresse.lock`).
+//! Computes the lock (`tresse.lock`) that belongs to a plan: the VIDs, addresses, labels and node counts that later plans
+//! must keep.
 
 use super::{Plan, base_vlan};
 use crate::label::{self, Numbers};

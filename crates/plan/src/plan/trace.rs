@@ -37,7 +37,8 @@ pub struct Trace {
     pub paths: Vec<TracedPath>,
 }
 
-/// One path of a [`Trace`]: its weight, hops, MTU and segments, and what it shares with the primary path.
+/// One path of a [`Trace`]: its weight, hops, MTU and segments (each from one node to the next), and what it shares with
+/// the primary path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedPath {
     /// 0 is the primary.

@@ -52,8 +52,9 @@ struct Progress {
     ended: bool,
 }
 
-/// Sends the streams of a request (each one stripe of one part of the copy) to one other member,
-/// until all are sent, a newer request replaces this one, or the run ends.
+/// Sends the streams of a request to one other member; a stream is one stripe of one part of the
+/// files that are copied. Ends when all are sent, when a newer request replaces this one, or when
+/// the run ends.
 pub fn send(
     shared: &Shared,
     stage: &Send,

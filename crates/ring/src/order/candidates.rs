@@ -6,8 +6,9 @@ use tresse_topology::cluster::TopologyShape;
 
 use crate::search::RingSearch;
 
-/// Returns initial orders of the members of a ring: by node number, always on to the nearest node,
-/// and, if the fabric is a mesh or torus, along its lines.
+/// Returns initial orders of the members of a ring: by node number; from each member to the nearest
+/// that is left; and, if the fabric is a mesh or torus, back and forth along the lines of each
+/// dimension.
 pub fn candidates(
     plan: &Plan,
     members: &[NodeId],

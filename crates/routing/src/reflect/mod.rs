@@ -58,8 +58,9 @@ impl Detours {
     }
 }
 
-/// Figures of the linear program that chooses the detours: the congestion that it reaches, and the number of candidate
-/// detours. Capacities are relative to the rate of the slowest node link.
+/// Figures of the linear program that chooses the detours: the lowest congestion (highest load of a link divided by its
+/// capacity) that any number of detours reaches, and the candidate detours that it chose from. A capacity of 1 is the
+/// rate of the slowest node link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetourFigures {
     /// The highest load divided by capacity if the number of detours of a pair were not limited.
@@ -75,5 +76,6 @@ pub const MOST_SWITCHES: usize = 1024;
 /// The approximate number of candidate detours that the linear program gets in fabrics of up to [`USUAL_SWITCHES`]
 /// switches. Larger fabrics get fewer, because their long paths make the program slower.
 pub const CANDIDATES: usize = 1 << 12;
-/// The largest number of switches in a fabric for which the linear program gets the full number of [`CANDIDATES`].
+/// The largest number of switches in a fabric for which the linear program gets all [`CANDIDATES`], the candidate detours
+/// of the whole fabric. In larger fabrics it gets fewer.
 pub const USUAL_SWITCHES: usize = 128;

@@ -1,5 +1,5 @@
-//! Steers the members (nodes that take part) while files are moved: records what each has reported,
-//! and requests what it sends next, and to which member.
+//! Steers the members (nodes that take part) while files are moved: records what each member
+//! reports, and tells each member what to send next, and to which other member.
 
 mod events;
 mod faults;

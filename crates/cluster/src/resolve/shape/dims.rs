@@ -1,5 +1,5 @@
-//! Resolves the key `dims`: how many switches a mesh or torus has in each dimension or, where nodes route, how many
-//! nodes.
+//! Resolves the key `dims`, the size in each dimension. It counts switches in a mesh and a torus; it counts nodes where
+//! nodes forward for each other: in a P-Mesh, a direct mesh and a direct torus.
 
 use tresse_base::problem::{Found, ProblemKind};
 
