@@ -154,7 +154,7 @@ impl Link {
         let Some(queue) = self.queue.clone() else { return };
         std::thread::spawn(move || {
             let (sent, waits) = sync_channel(1);
-            let mut input = std::io::stdin().lock();
+            let mut input = io::stdin().lock();
             let ended = loop {
                 let mut piece = vec![0; 1 << 20];
                 match input.read(&mut piece) {
