@@ -6,8 +6,7 @@ use tresse_control::{NodeError, Withdrawn};
 use tresse_reconcile::{ObservedRoute, Operation};
 use tresse_topology::cluster::Strategy;
 
-use super::super::{Engine, Stored};
-use super::{ApplyOptions, Host, Input, Reply, bare, prepared, settings};
+use super::{ApplyOptions, Engine, Host, Input, Reply, Stored, bare, prepared, settings};
 
 fn applied(reply: Option<Result<Reply, NodeError>>) -> tresse_control::Applied {
     match reply {
@@ -181,8 +180,8 @@ fn a_configured_plan_that_cannot_be_applied_is_withdrawn_or_replaced() {
     assert_eq!(status.generation, Some(prepared(Strategy::Stp, &[3, 3]).generation));
 }
 
-fn withdrawn() -> super::Stored {
-    super::Stored { withdrawn: true, ..super::Stored::default() }
+fn withdrawn() -> Stored {
+    Stored { withdrawn: true, ..Stored::default() }
 }
 
 #[test]
@@ -373,8 +372,8 @@ fn a_recording_replays_with_the_same_effects() {
     host.input(Input::Changed { overrun: false });
     host.apply(&prepared(Strategy::Stp, &[3, 3]));
     host.settle();
-    let settings = super::settings(true, 0);
-    let mut engine = super::Engine::new(settings, super::Stored::default());
+    let settings = settings(true, 0);
+    let mut engine = Engine::new(settings, Stored::default());
     assert!(host.recording.len() > 20);
     for (now, input, effects) in &host.recording {
         let input = serde_json::from_str(input).unwrap();
