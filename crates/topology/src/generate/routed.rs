@@ -28,9 +28,10 @@ pub(super) fn generate(layout: Layout) -> Fabric {
 }
 
 fn node(layout: &Layout, names: &Names, id: NodeId) -> Node {
-    let hops = layout.neighbours(id);
+    // On a line that a switch joins, every node is a neighbour of every other.
+    let hops = if layout.has_switches() { Vec::new() } else { layout.neighbours(id) };
     let nic = |(i, name): (usize, String)| {
-        let to = hops.iter().find(|hop| hop.nic == i).filter(|_| !layout.has_switches());
+        let to = hops.iter().find(|hop| hop.nic == i);
         let (switch, port) = match to {
             Some(_) => (SwitchId::NONE, 0),
             None => (layout.switch(layout.line(id, i)), layout.port(id, i)),
