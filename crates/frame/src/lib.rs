@@ -1,8 +1,9 @@
-//! Encodes and decodes the frames that Tresse sends (announcements, LLDP, MPLS label stacks, echo requests), and
+//! Encodes and decodes the frames that Tresse sends (announcements, LLDP, MPLS label stacks, echo requests, the fields of BFD packets), and
 //! decides what a node does with a labelled frame ([`forward`]). Opens no socket.
 #![forbid(unsafe_code)]
 
 pub mod announce;
+pub mod bfd;
 pub mod echo;
 pub mod forward;
 pub mod lldp;

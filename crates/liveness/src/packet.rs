@@ -1,21 +1,10 @@
-//! Encodes and decodes BFD control packets (RFC 5880 section 4.1). All numbers are in network byte
-//! order.
-//!
-//! | offset | bytes | field |
-//! |---|---|---|
-//! | 0 | 1 | version (3 bits, 1), diagnostic (5 bits) |
-//! | 1 | 1 | state (2 bits), poll, final, control plane independent, authentication, demand, multipoint |
-//! | 2 | 1 | detect multiplier |
-//! | 3 | 1 | length, 24 without authentication |
-//! | 4 | 4 | my discriminator |
-//! | 8 | 4 | your discriminator |
-//! | 12 | 4 | desired minimum transmit interval, us |
-//! | 16 | 4 | required minimum receive interval, us |
-//! | 20 | 4 | required minimum echo receive interval, us |
+//! BFD control packets (RFC 5880 section 4.1): their meaning, and which of them are malformed. The
+//! bytes are read and written by [`tresse_frame::bfd`].
 
 use std::fmt;
 
 use thiserror::Error;
+use tresse_frame::bfd::{BfdPacket, MutableBfdPacket};
 
 /// The state of a BFD session, the field `Sta` of RFC 5880 section 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -168,43 +157,39 @@ impl Packet {
     /// # Errors
     /// The first check of section 6.8.6 that fails.
     pub fn parse(bytes: &[u8]) -> Result<Self, MalformedPacket> {
-        let Some(fixed) = bytes.first_chunk::<{ Self::LENGTH }>() else {
+        let Some(fixed) = BfdPacket::new(bytes) else {
             return Err(MalformedPacket::Short { bytes: bytes.len(), needed: Self::LENGTH });
         };
-        let number = |at: usize| {
-            u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]])
-        };
-        let flag = |bit: u8| fixed[1] & bit != 0;
-        let length = fixed[3];
-        if fixed[0] >> 5 != VERSION {
-            return Err(MalformedPacket::Version(fixed[0] >> 5));
+        let length = fixed.get_length();
+        if fixed.get_version() != VERSION {
+            return Err(MalformedPacket::Version(fixed.get_version()));
         }
         if usize::from(length) > bytes.len() {
             return Err(MalformedPacket::Short { bytes: bytes.len(), needed: length.into() });
         }
-        if flag(AUTHENTICATION) {
+        if fixed.get_authentication() != 0 {
             return Err(MalformedPacket::Authenticated);
         }
         if usize::from(length) != Self::LENGTH {
             return Err(MalformedPacket::Length(length));
         }
         let packet = Self {
-            diagnostic: Diagnostic(fixed[0] & 0x1f),
-            state: SessionState::ALL[usize::from(fixed[1] >> 6)],
-            poll: flag(POLL),
-            r#final: flag(FINAL),
-            independent: flag(INDEPENDENT),
-            demand: flag(DEMAND),
-            multiplier: fixed[2],
-            mine: number(4),
-            yours: number(8),
-            desired_transmit_us: number(12),
-            required_receive_us: number(16),
-            required_echo_us: number(20),
+            diagnostic: Diagnostic(fixed.get_diagnostic()),
+            state: SessionState::ALL[usize::from(fixed.get_state())],
+            poll: fixed.get_poll() != 0,
+            r#final: fixed.get_is_final() != 0,
+            independent: fixed.get_independent() != 0,
+            demand: fixed.get_demand() != 0,
+            multiplier: fixed.get_multiplier(),
+            mine: fixed.get_mine(),
+            yours: fixed.get_yours(),
+            desired_transmit_us: fixed.get_desired_transmit_us(),
+            required_receive_us: fixed.get_required_receive_us(),
+            required_echo_us: fixed.get_required_echo_us(),
         };
         if packet.multiplier == 0 {
             Err(MalformedPacket::Multiplier)
-        } else if flag(MULTIPOINT) {
+        } else if fixed.get_multipoint() != 0 {
             Err(MalformedPacket::Multipoint)
         } else if packet.poll && packet.r#final {
             Err(MalformedPacket::PollAndFinal)
@@ -221,39 +206,27 @@ impl Packet {
     /// Its bytes.
     #[must_use]
     pub fn emit(&self) -> [u8; Self::LENGTH] {
-        let flags = [
-            (self.poll, POLL),
-            (self.r#final, FINAL),
-            (self.independent, INDEPENDENT),
-            (self.demand, DEMAND),
-        ];
-        let flags = flags.iter().filter(|(set, _)| *set).fold(0, |all, (_, bit)| all | bit);
-        let numbers = [
-            self.mine,
-            self.yours,
-            self.desired_transmit_us,
-            self.required_receive_us,
-            self.required_echo_us,
-        ];
         let mut bytes = [0; Self::LENGTH];
-        bytes[0] = VERSION << 5 | self.diagnostic.0;
-        bytes[1] = (self.state as u8) << 6 | flags;
-        bytes[2] = self.multiplier;
-        bytes[3] = Self::LENGTH as u8;
-        for (place, number) in bytes[4..].chunks_exact_mut(4).zip(numbers) {
-            place.copy_from_slice(&number.to_be_bytes());
-        }
+        let mut packet = MutableBfdPacket::new(&mut bytes).expect("it has a packet's length");
+        packet.set_version(VERSION);
+        packet.set_diagnostic(self.diagnostic.0);
+        packet.set_state(self.state as u8);
+        packet.set_poll(self.poll.into());
+        packet.set_is_final(self.r#final.into());
+        packet.set_independent(self.independent.into());
+        packet.set_demand(self.demand.into());
+        packet.set_multiplier(self.multiplier);
+        packet.set_length(Self::LENGTH as u8);
+        packet.set_mine(self.mine);
+        packet.set_yours(self.yours);
+        packet.set_desired_transmit_us(self.desired_transmit_us);
+        packet.set_required_receive_us(self.required_receive_us);
+        packet.set_required_echo_us(self.required_echo_us);
         bytes
     }
 }
 
 const VERSION: u8 = 1;
-const POLL: u8 = 0x20;
-const FINAL: u8 = 0x10;
-const INDEPENDENT: u8 = 0x08;
-const AUTHENTICATION: u8 = 0x04;
-const DEMAND: u8 = 0x02;
-const MULTIPOINT: u8 = 0x01;
 
 #[cfg(test)]
 mod tests {

@@ -15,14 +15,12 @@
 //! ```
 
 use pnet::packet::ethernet::EtherTypes;
-use tresse_base::id::Label;
+use tresse_base::id::{Label, Vid};
 
-use crate::forward::table::{C_TAG, S_TAG, Written};
+use crate::forward::table::{C_TAG, ETHERNET, S_TAG, TAG, Written};
 use crate::forward::{DropReason, ForwardingTable, Ttl};
 use crate::mpls::{self, ENTRY_LEN, LabelStackEntry};
 
-const ETHERNET: usize = 14;
-const TAG: usize = 4;
 const IPV4: u16 = EtherTypes::Ipv4.0;
 const IPV6: u16 = EtherTypes::Ipv6.0;
 const IPV4_HEADER: usize = 20;
@@ -87,8 +85,8 @@ impl ForwardingTable {
         let source = *rest.first_chunk::<6>().ok_or(DropReason::Truncated)?;
         let (tag, before) = tag(arrival.tag, frame)?;
         let vid = match tag {
-            None => 0,
-            Some(Tag { tpid: C_TAG, tci }) => tci & VID_BITS,
+            None => None,
+            Some(Tag { tpid: C_TAG, tci }) => Vid::tag(tci & VID_BITS),
             Some(_) => return Err(DropReason::DoubleTag),
         };
         if !nic.knows(vid, source) {

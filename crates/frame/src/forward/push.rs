@@ -24,12 +24,12 @@ use tresse_base::id::{Label, Vid};
 use tresse_base::units::Mac;
 
 use super::DropReason;
-use super::table::{C_TAG, MOST_LABELS, TableError, TableNic, Ttl, number, single};
+use super::table::{ETHERNET, EthernetHeader, MOST_LABELS, TAG, TableError, TableNic, Ttl, single};
 use crate::mpls::{self, ENTRY_LEN, LabelStackEntry};
 
 /// The largest number of bytes that are written in front of an IP packet: an Ethernet header with
 /// 802.1Q tag, and [`MOST_LABELS`] labels.
-pub const MOST_BEFORE: usize = 18 + MOST_LABELS * ENTRY_LEN;
+pub const MOST_BEFORE: usize = ETHERNET + TAG + MOST_LABELS * ENTRY_LEN;
 
 /// One labelled path to a destination in a [`PushTable`]: the NIC, VID and MAC address that frames
 /// are sent to, the label stack, and the weight beside other paths to this destination.
@@ -231,24 +231,17 @@ impl PreparedPath {
         }
         let (nic, count) = (path.nic, nics.len());
         let from = nics.get(nic).ok_or(TableError::PathNic { destination, nic, nics: count })?;
+        let header = EthernetHeader::new(path.mac, from.mac, path.vid, mpls::ETHERTYPE)?;
         let mut before = [0; MOST_BEFORE];
-        before[..6].copy_from_slice(&single(path.mac)?.0);
-        before[6..12].copy_from_slice(&single(from.mac)?.0);
-        let mut at = 12;
-        let mut add = |bytes: &[u8]| {
-            before[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
-        };
-        if path.vid.is_some() {
-            add(&C_TAG.to_be_bytes());
-            add(&number(path.vid)?.to_be_bytes());
+        before[..header.length].copy_from_slice(&header.bytes[..header.length]);
+        let length = header.length + labels * ENTRY_LEN;
+        let entries = before[header.length..length].chunks_exact_mut(ENTRY_LEN);
+        for ((n, label), entry) in path.labels.iter().enumerate().zip(entries) {
+            let bottom = n + 1 == labels;
+            let label = LabelStackEntry { label: *label, class: 0, bottom, ttl: 0 };
+            entry.copy_from_slice(&label.emit());
         }
-        add(&mpls::ETHERTYPE.to_be_bytes());
-        for (n, label) in path.labels.iter().enumerate() {
-            add(&LabelStackEntry { label: *label, class: 0, bottom: n + 1 == labels, ttl: 0 }
-                .emit());
-        }
-        Ok(Self { nic, mtu_bytes: from.mtu_bytes, until, length: at, labels, before })
+        Ok(Self { nic, mtu_bytes: from.mtu_bytes, until, length, labels, before })
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::net::IpAddr;
 
-use pnet::packet::ethernet::EtherTypes;
+use pnet::packet::ethernet::{EtherType, EtherTypes, MutableEthernetPacket};
+use pnet::packet::vlan::MutableVlanPacket;
 use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
@@ -18,6 +19,9 @@ pub(super) const C_TAG: u16 = EtherTypes::Vlan.0;
 /// IEEE 802.1ad's, of outer tags.
 pub(super) const S_TAG: u16 = EtherTypes::PBridge.0;
 const MAX_VID: u16 = 4094;
+/// Bytes of an Ethernet header, and of an 802.1Q tag in it.
+pub(super) const ETHERNET: usize = 14;
+pub(super) const TAG: usize = 4;
 
 /// A NIC of the node that forwards or pushes labels: its MAC address, its MTU, and the neighbours
 /// that may send labelled frames to it.
@@ -201,16 +205,16 @@ impl Known {
         let mac = single(nic.mac)?;
         let mut neighbours = Vec::with_capacity(nic.neighbours.len());
         for &(vid, mac) in &nic.neighbours {
-            neighbours.push(key(number(vid)?, single(mac)?.0));
+            neighbours.push(key(checked(vid)?, single(mac)?.0));
         }
         neighbours.sort_unstable();
         neighbours.dedup();
         Ok(Self { mac, mtu_bytes: nic.mtu_bytes, neighbours })
     }
 
-    /// Returns whether `source` may send labelled frames on `vid` (0: untagged) to this NIC. O(log
-    /// neighbours).
-    pub fn knows(&self, vid: u16, source: [u8; 6]) -> bool {
+    /// Returns whether `source` may send labelled frames on `vid` (`None`: untagged) to this NIC.
+    /// O(log neighbours).
+    pub fn knows(&self, vid: Option<Vid>, source: [u8; 6]) -> bool {
         self.neighbours.binary_search(&key(vid, source)).is_ok()
     }
 }
@@ -219,11 +223,10 @@ impl Written {
     fn new(label: Label, exit: LabelExit<usize>, nics: &[TableNic]) -> Result<Self, TableError> {
         let unknown = TableError::Nic { label, nic: exit.nic, nics: nics.len() };
         let nic = nics.get(exit.nic).ok_or(unknown.clone())?;
+        // The EtherType depends on the frame.
+        let whole = EthernetHeader::new(exit.mac, nic.mac, exit.vid, 0)?;
         let mut header = [0; 16];
-        header[..6].copy_from_slice(&single(exit.mac)?.0);
-        header[6..12].copy_from_slice(&nic.mac.0);
-        header[12..14].copy_from_slice(&C_TAG.to_be_bytes());
-        header[14..].copy_from_slice(&number(exit.vid)?.to_be_bytes());
+        header.copy_from_slice(&whole.bytes[..16]);
         Ok(Self {
             header,
             tagged: exit.vid.is_some(),
@@ -237,10 +240,36 @@ fn place(label: Label) -> Option<usize> {
     Some(label.0.checked_sub(mpls::FIRST_LABEL.0)? as usize)
 }
 
-pub(super) fn number(vid: Option<Vid>) -> Result<u16, TableError> {
+/// An Ethernet header, with an 802.1Q tag if there is a VID.
+pub(super) struct EthernetHeader {
+    /// The header begins at the first byte.
+    pub bytes: [u8; ETHERNET + TAG],
+    pub length: usize,
+}
+
+impl EthernetHeader {
+    pub fn new(to: Mac, from: Mac, vid: Option<Vid>, ethertype: u16) -> Result<Self, TableError> {
+        let (to, vid) = (single(to)?, checked(vid)?);
+        let mut bytes = [0; ETHERNET + TAG];
+        let (before, tag) = bytes.split_at_mut(ETHERNET);
+        let mut header = MutableEthernetPacket::new(before).expect("it has the header's length");
+        header.set_destination(to.0.into());
+        header.set_source(from.0.into());
+        header.set_ethertype(EtherType(if vid.is_some() { C_TAG } else { ethertype }));
+        let mut length = ETHERNET;
+        if let Some(vid) = vid {
+            let mut tag = MutableVlanPacket::new(tag).expect("it has the tag's length");
+            tag.set_vlan_identifier(vid.0);
+            tag.set_ethertype(EtherType(ethertype));
+            length += TAG;
+        }
+        Ok(Self { bytes, length })
+    }
+}
+
+fn checked(vid: Option<Vid>) -> Result<Option<Vid>, TableError> {
     match vid {
-        None => Ok(0),
-        Some(vid @ Vid(1..=MAX_VID)) => Ok(vid.0),
+        None | Some(Vid(1..=MAX_VID)) => Ok(vid),
         Some(vid) => Err(TableError::Vid { vid }),
     }
 }
@@ -249,7 +278,8 @@ pub(super) fn single(mac: Mac) -> Result<Mac, TableError> {
     if mac.0[0] & 1 == 0 { Ok(mac) } else { Err(TableError::Group { mac }) }
 }
 
-fn key(vid: u16, [a, b, c, d, e, f]: [u8; 6]) -> u64 {
-    let [high, low] = vid.to_be_bytes();
+/// VID and MAC address in one number; 0 is no VID.
+fn key(vid: Option<Vid>, [a, b, c, d, e, f]: [u8; 6]) -> u64 {
+    let [high, low] = vid.map_or(0, |vid| vid.0).to_be_bytes();
     u64::from_be_bytes([high, low, a, b, c, d, e, f])
 }
