@@ -7,6 +7,7 @@ use tresse_plan::Plan;
 use crate::blueprint::{Blueprint, BlueprintError};
 use crate::carrier::{self, CarrierError};
 use crate::daemons::{self, DaemonError};
+use crate::down::{self, DownError};
 use crate::netns::{self, NetnsError};
 
 pub use crate::options::{LabEngine, UpOptions};
@@ -14,9 +15,9 @@ use crate::probe::{self, ProbeError};
 use crate::run::{self, RunError};
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, LabState, Phase, StateError};
-use crate::{down, install, script};
+use crate::{install, script};
 
-/// Why a lab could not be built. Nothing of it is left.
+/// Why a lab could not be built. Nothing of it is left, unless [`UpError::Left`] says so.
 #[derive(Debug, thiserror::Error)]
 pub enum UpError {
     /// Not as root.
@@ -52,6 +53,20 @@ pub enum UpError {
     /// Ctrl-C.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// It could not be built, and what was begun could not be removed.
+    #[error("{error}; not removed: {}: try `tresse lab down --name {name}`", listed(left))]
+    Left {
+        /// Its name.
+        name: String,
+        /// Why it was not built.
+        error: Box<Self>,
+        /// What could not be removed.
+        left: Vec<DownError>,
+    },
+}
+
+fn listed(faults: &[DownError]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Builds the lab of a plan completely or not at all, and returns the content of its state file.
@@ -95,15 +110,25 @@ pub fn up(
     };
     directory.store(&record)?;
     let guard = Unfinished { directory: &directory, record: record.clone(), armed: true };
-    build(plan, &directory, &record, options, signals, progress)?;
-    record.phase = Phase::Up;
-    directory.store(&record)?;
-    guard.done();
+    let built = build(plan, &directory, &record, options, signals, progress).and_then(|()| {
+        record.phase = Phase::Up;
+        Ok(directory.store(&record)?)
+    });
+    let left = guard.end(built.is_ok());
+    match built {
+        Err(error) if left.is_empty() => return Err(error),
+        Err(error) => {
+            let (name, error) = (options.name.clone(), Box::new(error));
+            return Err(UpError::Left { name, error, left });
+        }
+        Ok(()) => {}
+    }
     drop(lock);
     Ok(record)
 }
 
-/// Takes down what was begun, unless it was finished: on errors and on panics.
+/// Takes down what was begun, unless it was finished: on a panic too, when nobody can be told what is
+/// left.
 struct Unfinished<'a> {
     directory: &'a Directory,
     record: LabState,
@@ -111,17 +136,17 @@ struct Unfinished<'a> {
 }
 
 impl Unfinished<'_> {
-    fn done(mut self) {
+    /// Keeps what was begun, or takes it down; returns what could not be removed.
+    fn end(mut self, keep: bool) -> Vec<DownError> {
         self.armed = false;
+        if keep { Vec::new() } else { down::clear(self.directory, &self.record) }
     }
 }
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if self.armed {
-            for fault in down::clear(self.directory, &self.record) {
-                tracing::error!(%fault, "cleaning up");
-            }
+            down::clear(self.directory, &self.record);
         }
     }
 }
