@@ -82,6 +82,9 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
         writeln!(out, "drift:")?;
         write_operations(out, &status.drift)?;
     }
+    for wait in &status.waits {
+        writeln!(out, "changing: {wait}")?;
+    }
     write_pending(out, &status.pending)?;
     if !status.unproven.is_empty() {
         let vids: Vec<_> = status.unproven.iter().map(ToString::to_string).collect();

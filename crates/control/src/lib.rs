@@ -21,7 +21,7 @@ pub use reply::{
 };
 pub use types::{
     Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,
-    PendingLine, Problem, SegmentLine, waiting,
+    PendingLine, Problem, SegmentLine, WaitLine, waiting,
 };
 
 /// Name of the Varlink interface by which clients control the daemon.

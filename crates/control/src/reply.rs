@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize, Serializer};
 use zlink::introspect::Type;
 
-use crate::types::{CounterLine, Event, FusedLine, NicLine, OperationLine, PathLine, PendingLine};
+use crate::types::{
+    CounterLine, Event, FusedLine, NicLine, OperationLine, PathLine, PendingLine, WaitLine,
+};
 
 /// Reply of the method GetStatus: the plan in force on this node, what the kernel still lacks of
 /// it, failures, and what the daemon does now.
@@ -55,6 +57,9 @@ pub struct Status {
     /// installed?
     #[serde(default)]
     pub changing: bool,
+    /// What the change of plans waits for; empty if none is under way.
+    #[serde(default)]
+    pub waits: Vec<WaitLine>,
     /// Seconds left to confirm the last apply; null if no confirmation is due.
     pub confirm_seconds: Option<u32>,
     /// Digest of the plan that rollback would return to.

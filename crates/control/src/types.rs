@@ -4,6 +4,7 @@
 //! renamed or removed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use zlink::introspect::CustomType;
@@ -79,6 +80,36 @@ pub struct FusedLine {
     pub why: String,
     /// Links of the VLAN's tree (`s00-s01`), where the fault must be looked for.
     pub links: Vec<String>,
+}
+
+/// What a change of plans on this node waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct WaitLine {
+    /// The node that it waits for; null: this node itself.
+    pub node: Option<String>,
+    /// For what.
+    pub what: String,
+    /// For how long it has waited, in milliseconds.
+    pub since_ms: u64,
+    /// After this time it goes on without that node if the node stays silent, in milliseconds; null
+    /// if it waits for as long as it takes.
+    pub left_ms: Option<u64>,
+}
+
+impl fmt::Display for WaitLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            Some(node) => write!(f, "waits for {node}, which {}", self.what)?,
+            None => write!(f, "{}", self.what)?,
+        }
+        write!(f, ", since {} s", self.since_ms / 1000)?;
+        match self.left_ms {
+            Some(left) => {
+                write!(f, ", for {} s more at most if it stays silent", left.div_ceil(1000))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// One error in a cluster file, lock file or configuration file, with its line and column.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
-use tresse_control::PendingLine;
+use tresse_control::{PendingLine, WaitLine};
 use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
-use super::transition::{LINGER_MS, Transition, holders};
+use super::transition::{HeardSenders, LINGER_MS, Transition, holders};
 use super::{Effect, Engine, Prepared};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
@@ -89,23 +89,15 @@ impl Engine {
         out: &mut Vec<Effect>,
     ) {
         let Some(old) = self.held_plan() else { return };
+        self.transition.began.get_or_insert(now);
         let gates = self.gates(current);
-        let gate = |vid| Gate::of(&gates, vid);
-        let mut live = current.interfaces.iter().filter(|(name, _)| usable.contains(*name));
-        if live.any(|(_, i)| gate(i.vid) == Gate::Unproven) {
+        if unproven(current, &gates, |name| usable.contains(name)).next().is_some() {
             self.transition.proven_at = None;
         } else {
             self.transition.proven_at.get_or_insert(now);
         }
-        let open = |vid, name: &str| usable.contains(name) && gate(vid) == Gate::Open;
-        let routes = current.wanted.routes.values();
-        let peers = routes.flat_map(|route| current.nexthop_peers(route));
-        let missing: BTreeSet<(&str, Mac)> = peers
-            .filter(|(vid, name, mac)| {
-                open(*vid, name) && !self.transition.heard.contains(&(*vid, *mac))
-            })
-            .map(|(_, name, mac)| (name, mac))
-            .collect();
+        let missing =
+            unheard(current, &gates, &self.transition.heard, |name| usable.contains(name));
         let holders = holders(&old, current, &self.transition);
 
         // Asks for missing peers; once all else is done, for peers that still need the old plan.
@@ -164,8 +156,9 @@ impl Engine {
         let current = self.stored.current.as_ref().filter(|_| self.stored.moved)?;
         let old = self.stored.previous.as_ref()?;
         let holders = holders(old, current, &self.transition);
-        let first = holders.first()?;
-        let more = match holders.len() - 1 {
+        let names: BTreeSet<String> = holders.iter().map(|mac| name_of(old, *mac)).collect();
+        let first = names.first()?;
+        let more = match names.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
@@ -176,10 +169,89 @@ impl Engine {
         })
     }
 
+    /// What the change of plans waits for: other nodes by name, or this node's own next step.
+    pub(super) fn waits(&self, now: u64) -> Vec<WaitLine> {
+        let (Some(old), Some(current)) = (self.held_plan(), &self.stored.current) else {
+            return Vec::new();
+        };
+        let since_ms = self.transition.since(now);
+        let own = |what: String| vec![WaitLine { node: None, what, since_ms, left_ms: None }];
+        let gates = self.gates(current);
+        let vids: BTreeSet<u16> =
+            unproven(current, &gates, |name| self.usable(name)).map(|vid| vid.0).collect();
+        if !vids.is_empty() {
+            let vids: Vec<String> = vids.iter().map(u16::to_string).collect();
+            return own(format!("tests VLANs {} for loops", vids.join(" ")));
+        }
+        let mut nodes: BTreeMap<String, (BTreeSet<&str>, Option<u64>)> = BTreeMap::new();
+        let mut add = |plan: &Prepared, mac: Mac, interface| {
+            let left = self.transition.patience(mac).map(|until| until.saturating_sub(now));
+            let (interfaces, longest) = nodes.entry(name_of(plan, mac)).or_default();
+            interfaces.extend(interface);
+            *longest = (*longest).max(left);
+        };
+        if self.stored.moved {
+            for mac in holders(&old, current, &self.transition) {
+                add(&old, mac, None);
+            }
+        } else {
+            let heard = &self.transition.heard;
+            for (interface, mac) in unheard(current, &gates, heard, |name| self.usable(name)) {
+                add(current, mac, Some(interface));
+            }
+        }
+        if nodes.is_empty() {
+            return own(match self.transition.all_at {
+                Some(_) => "lets frames of the plan before arrive".into(),
+                None => "changes the routes to the new plan".into(),
+            });
+        }
+        let line = |(node, (interfaces, left_ms)): (String, (BTreeSet<&str>, Option<u64>))| {
+            let what = if interfaces.is_empty() {
+                "sends by the plan before".into()
+            } else {
+                let interfaces: Vec<&str> = interfaces.into_iter().collect();
+                format!("was not heard on {}", interfaces.join(" "))
+            };
+            WaitLine { node: Some(node), what, since_ms, left_ms }
+        };
+        nodes.into_iter().map(line).collect()
+    }
+
     fn look_again(&mut self, now: u64) {
         self.dirty = true;
         self.converge_at = Some(now);
         self.urgent = true;
         self.moving = true;
     }
+}
+
+/// The VLANs of a plan that are not proven yet and have a usable interface.
+fn unproven<'a>(
+    plan: &'a Prepared,
+    gates: &'a BTreeMap<Vid, Gate>,
+    usable: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = Vid> + 'a {
+    let vids = plan.interfaces.iter().filter(move |(name, _)| usable(name));
+    vids.filter_map(|(_, interface)| interface.vid)
+        .filter(|vid| Gate::of(gates, Some(*vid)) == Gate::Unproven)
+}
+
+/// The interface and MAC address of each peer of an open route that was not heard on its VLAN.
+fn unheard<'a>(
+    plan: &'a Prepared,
+    gates: &BTreeMap<Vid, Gate>,
+    heard: &HeardSenders,
+    usable: impl Fn(&str) -> bool,
+) -> BTreeSet<(&'a str, Mac)> {
+    let peers = plan.wanted.routes.values().flat_map(|route| plan.nexthop_peers(route));
+    let unheard = peers.filter(|(vid, name, mac)| {
+        usable(name) && Gate::of(gates, *vid) == Gate::Open && !heard.contains(&(*vid, *mac))
+    });
+    unheard.map(|(_, name, mac)| (name, mac)).collect()
+}
+
+/// The name of the node that has a NIC of this MAC address in a plan, else the address.
+fn name_of(plan: &Prepared, mac: Mac) -> String {
+    plan.index.nic(mac).map_or_else(|| mac.to_string(), |(node, _)| node.into())
 }

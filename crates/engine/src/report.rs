@@ -37,6 +37,7 @@ impl Engine {
                 (None, None) => "idle".into(),
             },
             changing: self.stored.in_transition || doing.is_some(),
+            waits: self.waits(now),
             confirm_seconds: self
                 .confirm_at
                 .map(|at| u32::try_from(at.saturating_sub(now).div_ceil(1000)).unwrap_or(u32::MAX)),

@@ -32,6 +32,8 @@ pub(super) const LINGER_MS: u64 = 1000;
 #[derive(Debug, Default)]
 pub struct Transition {
     pub(super) heard: HeardSenders,
+    /// When the change began on this node.
+    pub(super) began: Option<u64>,
     /// By peer: the plan that it sends by, and the time of its last announcement.
     pub(super) peers: BTreeMap<Mac, ([u8; 8], u64)>,
     /// Interfaces on which a peer is missing, and when to send the next canary.
@@ -58,6 +60,12 @@ impl Transition {
     pub fn deadline(&self) -> Option<u64> {
         let end = self.all_at.map(|at| at + LINGER_MS);
         self.asks.values().copied().chain(self.silent_at).chain(end).min()
+    }
+
+    /// Since when this node has waited for what it waits for now.
+    pub(super) fn since(&self, now: u64) -> u64 {
+        let latest = [self.all_at, self.announced_at, self.proven_at, self.began];
+        now.saturating_sub(latest.into_iter().flatten().next().unwrap_or(now))
     }
 
     /// Does the peer announce that it sends by this plan?

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use tresse_control::{ApplyRequest, Client, ClientError, NodeError, Status};
+use tresse_control::{ApplyRequest, Client, ClientError, NodeError, Status, waiting};
 
 use super::state::Run;
 use crate::fail::Failure;
@@ -105,8 +105,9 @@ impl Run {
         // With nodes left out, a node keeps receiving by the old plan, so this pending line stays.
         let holds = status.pending.iter().any(|line| line.kind == "plan");
         if status.changing && !(self.partial && holds) {
-            let first = tresse_control::waiting(&status.pending).into_iter().next();
-            return Some(first.unwrap_or_else(|| "still sends by the plan before".into()));
+            let first = status.waits.first().map(ToString::to_string);
+            let first = first.or_else(|| waiting(&status.pending).into_iter().next());
+            return Some(first.unwrap_or_else(|| "is still changing its plan".into()));
         }
         (!status.in_sync).then(|| "is not in sync".into())
     }
