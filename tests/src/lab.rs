@@ -1,9 +1,9 @@
-//! The lab of the soak test: it is built and removed with `tresse lab`, its daemons are killed and
-//! started, and its plan is changed as an operator does it.
+//! A lab of the soak test or of the trial of changes: it is built and removed with `tresse lab`, its
+//! daemons are killed and started, and its plan is changed as an operator does it.
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,28 +17,48 @@ use tresse_lab::state::Directory;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 
-use super::load::Station;
+use crate::load::Station;
 use crate::program;
 use crate::switches;
 
-const NAME: &str = "soak";
 /// How long a change or a repair may take; the machine may be an emulated one under load.
 const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(200);
 
 /// A plan with the texts that make it.
 #[derive(Debug)]
-struct Planned {
-    strategy: String,
-    plan: Plan,
-    text: String,
-    lock: Lock,
+pub struct Planned {
+    /// The cluster file.
+    pub text: String,
+    /// The plan.
+    pub plan: Plan,
+    /// The lock to keep after it.
+    pub lock: Lock,
 }
 
-/// The running lab of the soak test, and the plan that is installed in it; the lab is removed when
-/// dropped.
+impl Planned {
+    /// Plans a cluster file, as `tresse plan` does beside a lock.
+    ///
+    /// # Errors
+    /// Why there is no plan.
+    pub fn new(text: &str, lock: &Lock) -> Result<Self, String> {
+        let cluster = tresse_cluster::parse(text, "cluster.toml").map_err(|e| e.to_string())?;
+        let plan = Plan::build_with(cluster, lock).map_err(|e| e.to_string())?;
+        let lock = plan.lock(lock);
+        Ok(Self { text: text.into(), plan, lock })
+    }
+
+    /// The names of all nodes, in order.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<String> {
+        self.plan.cluster().nodes.iter().map(|n| n.name.clone()).collect()
+    }
+}
+
+/// A running lab, and the plan that is installed in it; the lab is removed when dropped.
 #[derive(Debug)]
 pub struct Lab {
+    name: &'static str,
     directory: Directory,
     now: Planned,
     started: Vec<Child>,
@@ -50,20 +70,29 @@ impl Lab {
     ///
     /// # Errors
     /// What `tresse lab up` said, which is also on standard error.
-    pub fn up(strategy: &str) -> Result<Self, String> {
-        let directory = Directory::of(NAME).map_err(|e| e.to_string())?;
-        let now = planned(strategy, &Lock::default())?;
-        let file = scratch();
-        std::fs::write(&file, &now.text).map_err(|e| format!("{}: {e}", file.display()))?;
-        let (path, tressed) = (file.display().to_string(), program::tressed());
-        let tressed = tressed.display().to_string();
+    pub fn up(name: &'static str, now: Planned, options: &[&str]) -> Result<Self, String> {
+        let directory = Directory::of(name).map_err(|e| e.to_string())?;
+        let files = tempfile::tempdir().map_err(|e| e.to_string())?;
         // From here on whatever there is of it is removed.
-        let lab = Self { directory, now, started: Vec::new(), deeds: RefCell::default() };
-        let args = ["lab", "up", &path, "--name", NAME, "--tressed", &tressed];
-        let up = program::output(&[&args[..], &["--announce-seconds", "3"]].concat());
-        let _ = std::fs::remove_file(file);
-        print!("{}", up?);
+        let deeds = RefCell::default();
+        let lab = Self { name, directory, now, started: Vec::new(), deeds };
+        let path = files_of(&lab.now, files.path())?;
+        let tressed = program::tressed().display().to_string();
+        let args = ["lab", "up", &path, "--name", name, "--tressed", &tressed];
+        print!("{}", program::output(&[&args[..], options].concat())?);
         Ok(lab)
+    }
+
+    /// The plan in force.
+    #[must_use]
+    pub const fn now(&self) -> &Planned {
+        &self.now
+    }
+
+    /// Where its files are.
+    #[must_use]
+    pub const fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     /// What was done since the last call, and when.
@@ -75,16 +104,10 @@ impl Lab {
         self.deeds.borrow_mut().push((Instant::now(), deed));
     }
 
-    /// The strategy in force.
-    #[must_use]
-    pub fn strategy(&self) -> &str {
-        &self.now.strategy
-    }
-
     /// All nodes, in order.
     #[must_use]
     pub fn nodes(&self) -> Vec<String> {
-        self.now.plan.cluster().nodes.iter().map(|n| n.name.clone()).collect()
+        self.now.nodes()
     }
 
     /// All nodes with their addresses.
@@ -121,7 +144,7 @@ impl Lab {
     /// Any exit code other than 0.
     pub fn verb(&self, args: &[&str]) -> Result<(), String> {
         self.note(args.join(" "));
-        program::output(&[&["lab"], args, &["--name", NAME]].concat()).map(drop)
+        program::output(&[&["lab"], args, &["--name", self.name]].concat()).map(drop)
     }
 
     /// The node's daemon.
@@ -170,6 +193,32 @@ impl Lab {
         Ok(())
     }
 
+    /// Changes the plan as an operator does: the switches get the new VLANs, `tresse rollout` gives the
+    /// nodes the plan, nodes that are in it no more withdraw theirs, and the switches lose the old
+    /// VLANs. Returns how long the rollout took.
+    ///
+    /// # Errors
+    /// What refused, and what the rollout said.
+    pub fn roll_out(&mut self, next: Planned) -> Result<Duration, String> {
+        switches::keep(&self.directory, &self.now.plan, &next.plan).map_err(|e| e.to_string())?;
+        let files = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let path = files_of(&next, files.path())?;
+        let began = Instant::now();
+        let (launcher, confirm) =
+            (["--launcher", "netns", "--lab", self.name], ["--confirm", "60s"]);
+        let said =
+            program::last_line(&[&["rollout", &path], &launcher[..], &confirm[..]].concat())?;
+        let took = began.elapsed();
+        let old = std::mem::replace(&mut self.now, next);
+        self.note(format!("rolled out: {said}"));
+        let gone = old.nodes().into_iter().filter(|node| !self.nodes().contains(node));
+        for node in gone {
+            self.client(&node)?.withdraw(false).map_err(|e| format!("withdraw on {node}: {e}"))?;
+        }
+        switches::settle(&self.directory, &old.plan, &self.now.plan).map_err(|e| e.to_string())?;
+        Ok(took)
+    }
+
     /// Changes the plan under traffic: the switches get the new VLANs, then the nodes the plan one
     /// after the other, and the switches lose the old VLANs once no node has them. `between` comes
     /// after each node but the last.
@@ -178,11 +227,10 @@ impl Lab {
     /// What refused.
     pub fn change(
         &mut self,
-        strategy: &str,
+        next: Planned,
         random: &mut Random,
         mut between: impl FnMut(&mut Self, &mut Random) -> Result<(), String>,
     ) -> Result<(), String> {
-        let next = planned(strategy, &self.now.lock)?;
         switches::keep(&self.directory, &self.now.plan, &next.plan).map_err(|e| e.to_string())?;
         let old = std::mem::replace(&mut self.now, next);
         let mut nodes = self.nodes();
@@ -226,7 +274,8 @@ impl Lab {
     pub fn settled(&self) -> Result<(), String> {
         let planned = |node: &str| {
             let id = self.now.plan.cluster().node_named(node).expect("a node of the plan");
-            tresse_slice::Slice::of(&self.now.plan, id).interfaces.len()
+            let interfaces = tresse_slice::Slice::of(&self.now.plan, id).interfaces;
+            interfaces.values().filter(|interface| interface.vid.is_some()).count()
         };
         for node in self.nodes() {
             let planned = planned(&node);
@@ -280,7 +329,10 @@ impl Lab {
             let report =
                 ping::ping(&self.directory, &record, &options).map_err(|e| e.to_string())?;
             pairs = report.pairs;
-            let silent = report.failed;
+            // A lab may have nodes that the plan in force does not have.
+            let nodes = self.nodes();
+            let planned = |(a, b): &(String, String)| nodes.contains(a) && nodes.contains(b);
+            let silent: Vec<_> = report.failed.into_iter().filter(planned).collect();
             if silent.is_empty() { Ok(()) } else { Err(format!("no answer: {silent:?}")) }
         })?;
         Ok(pairs)
@@ -301,26 +353,18 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        let _ = program::output(&["lab", "down", "--name", NAME]);
+        let _ = program::output(&["lab", "down", "--name", self.name]);
     }
 }
 
-fn scratch() -> PathBuf {
-    std::env::temp_dir().join(format!("tresse-soak-{}.toml", std::process::id()))
-}
-
-fn planned(strategy: &str, lock: &Lock) -> Result<Planned, String> {
-    let text = format!(
-        "[fabric]\nname = \"soak\"\n\
-         topology = {{ kind = \"torus\", dims = [3, 2], nics_per_node = 2 }}\n\
-         [routing]\nstrategy = \"{strategy}\"\npaths = 2\n\
-         [vlans]\nrange = \"100-199\"\n\
-         [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n"
-    );
-    let cluster = tresse_cluster::parse(&text, "cluster.toml").map_err(|e| e.to_string())?;
-    let plan = Plan::build_with(cluster, lock).map_err(|e| e.to_string())?;
-    let lock = plan.lock(lock);
-    Ok(Planned { strategy: strategy.into(), plan, text, lock })
+/// Writes a plan's cluster file and lock into a directory; returns the path of the file.
+fn files_of(planned: &Planned, directory: &Path) -> Result<String, String> {
+    let file = directory.join("cluster.toml");
+    let lock = directory.join("tresse.lock");
+    for (path, text) in [(&file, &planned.text), (&lock, &planned.lock.emit())] {
+        std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(file.display().to_string())
 }
 
 /// Looks until it is so, and gives the last thing seen when time is up.

@@ -1,9 +1,13 @@
 //! Code that the integration tests, the demonstration and the soak test share: it runs the built
 //! programs, predicts the frame counters of switches from a plan, and changes the VLANs of switches as
-//! operators do. The soak test itself and the measurement of interruptions are here too.
+//! operators do. The soak test itself, the trial of changes of plan and the measurement of interruptions
+//! are here too.
 
+pub mod changes;
 pub mod failover;
 pub mod frr;
+pub mod lab;
+pub mod load;
 pub mod pace;
 pub mod program;
 pub mod slurm;

@@ -69,6 +69,21 @@ pub fn output(args: &[&str]) -> Result<String, String> {
     }
 }
 
+/// Runs `tresse` with these arguments and returns its last line of standard output. Nothing is shown.
+///
+/// # Errors
+/// If the exit code is not 0: the command line, the exit code, standard output and standard error.
+pub fn last_line(args: &[&str]) -> Result<String, String> {
+    let output = Command::new(tresse()).args(args).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("tresse {}: {e}", args.join(" ")))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() {
+        return Ok(said.lines().last().unwrap_or_default().into());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(format!("tresse {}: {}\n{said}{errors}", args.join(" "), output.status))
+}
+
 /// Returns the process id of a running `tressed` whose configuration file has a path that ends with
 /// `config`; `None` if there is none.
 #[must_use]

@@ -20,11 +20,7 @@ type Memberships = BTreeSet<(u32, u16, bool)>;
 /// # Errors
 /// The error of `bridge`.
 pub fn keep(directory: &Directory, now: &Plan, next: &Plan) -> Result<(), RunError> {
-    let both = configs_keeping(next, now);
-    configs(now)
-        .iter()
-        .zip(&both)
-        .try_for_each(|(now, both)| reconfigure(directory, Some(now), both))
+    change(directory, &configs_of(now), &both_of(next, now))
 }
 
 /// Removes from every switch of a running lab the VLANs that only the plan `old` has, after all nodes
@@ -33,10 +29,41 @@ pub fn keep(directory: &Directory, now: &Plan, next: &Plan) -> Result<(), RunErr
 /// # Errors
 /// The error of `bridge`.
 pub fn settle(directory: &Directory, old: &Plan, new: &Plan) -> Result<(), RunError> {
-    let both = configs_keeping(new, old);
-    both.iter()
-        .zip(&configs(new))
-        .try_for_each(|(both, new)| reconfigure(directory, Some(both), new))
+    let mut both = both_of(new, old);
+    let wanted = configs_of(new);
+    // Switches that only the old plan has.
+    for config in configs_of(old) {
+        if !wanted.iter().any(|wanted| wanted.name == config.name) {
+            both.push(config);
+        }
+    }
+    change(directory, &both, &wanted)?;
+    let gone = both.iter().filter(|old| !wanted.iter().any(|wanted| wanted.name == old.name));
+    gone.into_iter().try_for_each(|old| {
+        let empty = SwitchConfig { ports: Vec::new(), ..old.clone() };
+        reconfigure(directory, Some(old), &empty)
+    })
+}
+
+/// Changes every switch of `new` from its configuration in `old`, if it has one there.
+fn change(
+    directory: &Directory,
+    old: &[SwitchConfig],
+    new: &[SwitchConfig],
+) -> Result<(), RunError> {
+    new.iter().try_for_each(|new| {
+        let old = old.iter().find(|old| old.name == new.name);
+        reconfigure(directory, old, new)
+    })
+}
+
+/// The configurations that can be changed: none where switches know no VLANs.
+fn configs_of(plan: &Plan) -> Vec<SwitchConfig> {
+    if plan.cluster().is_untagged() { Vec::new() } else { configs(plan) }
+}
+
+fn both_of(next: &Plan, now: &Plan) -> Vec<SwitchConfig> {
+    if next.cluster().is_untagged() { Vec::new() } else { configs_keeping(next, now) }
 }
 
 /// Changes one switch of a running lab from the configuration `old` to `new`: first deletes the VIDs

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tresse_base::random::Random;
 use tresse_control::Drain;
 
-use super::lab::Lab;
+use crate::lab::Lab;
 
 /// Frames that are under way when the last node has drained are there by then.
 const UNDER_WAY: Duration = Duration::from_millis(300);

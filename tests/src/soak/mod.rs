@@ -17,18 +17,19 @@
 
 mod drain;
 mod health;
-mod lab;
-mod load;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use tresse_base::random::Random;
+use tresse_plan::lock::Lock;
 
 use self::health::{Growth, Usage, namespaces};
-use self::lab::Lab;
-use self::load::{Load, Miss};
+use crate::lab::{Lab, Planned};
+use crate::load::{self, Fault, Load, Miss};
 
+/// Every pair sends so often.
+const PERIOD: Duration = Duration::from_millis(100);
 const STRATEGIES: [&str; 3] = ["dor", "pdor", "stp"];
 
 /// Options of the soak test: how long it runs, the seed of its random choices, and the number of its
@@ -61,10 +62,11 @@ enum Act {
 pub fn soak(options: Options) -> Result<(), String> {
     let Options { time, seed, .. } = options;
     let before = namespaces();
-    let lab = Lab::up(STRATEGIES[Random::new(seed).below(STRATEGIES.len())])?;
-    let load = Load::start(&lab.stations())?;
+    let strategy = STRATEGIES[Random::new(seed).below(STRATEGIES.len())];
+    let lab = Lab::up("soak", planned(strategy, &Lock::default())?, &["--announce-seconds", "3"])?;
+    let load = Load::start(&load::all_pairs(&lab.stations()), PERIOD)?;
     let ours = namespaces();
-    let mut soak = Soak { lab, load, ours, growth: Growth::default() };
+    let mut soak = Soak { strategy, lab, load, ours, growth: Growth::default() };
     soak.judge(Instant::now(), &[])?;
     let end = Instant::now() + time;
     let mut number = options.round;
@@ -74,7 +76,7 @@ pub fn soak(options: Options) -> Result<(), String> {
             soak.lab.show_logs();
             eprintln!("-- what was done, by seconds of the round");
             for (at, deed) in soak.lab.deeds() {
-                eprintln!("{:>6.1} {deed}", since(began, at));
+                eprintln!("{:>6.1} {deed}", load::since(began, at));
             }
             return Err(format!(
                 "round {number}: {words}\nrepeat it with SOAK_SEED={seed} SOAK_ROUND={number}"
@@ -92,6 +94,8 @@ pub fn soak(options: Options) -> Result<(), String> {
 }
 
 struct Soak {
+    /// The strategy in force.
+    strategy: &'static str,
     // Before the lab, whose namespaces its sockets are in.
     load: Load,
     lab: Lab,
@@ -166,8 +170,8 @@ impl Soak {
     }
 
     fn change(&mut self, random: &mut Random, kill: bool) -> Result<String, String> {
-        let others: Vec<_> = STRATEGIES.into_iter().filter(|s| *s != self.lab.strategy()).collect();
-        let old = self.lab.strategy().to_owned();
+        let others: Vec<_> = STRATEGIES.into_iter().filter(|s| *s != self.strategy).collect();
+        let old = self.strategy;
         let new = others[random.below(others.len())];
         let mut killed = Vec::new();
         let between = |lab: &mut Lab, random: &mut Random| {
@@ -180,7 +184,9 @@ impl Soak {
             }
             Ok(())
         };
-        let result = self.lab.change(new, random, between);
+        let next = planned(new, &self.lab.now().lock)?;
+        self.strategy = new;
+        let result = self.lab.change(next, random, between);
         let mut what = format!("{old} to {new}");
         if !killed.is_empty() {
             what += &format!(" with kill -9 of {}", killed.join(" and "));
@@ -197,11 +203,14 @@ impl Soak {
         nodes.iter().try_for_each(|node| self.lab.status(node))?;
         let (sent, misses) = self.load.account();
         let excused = |miss: &&Miss| {
-            !miss.twice && windows.iter().any(|(from, to)| (*from..=*to).contains(&miss.sent))
+            miss.fault == Fault::Lost
+                && windows.iter().any(|(from, to)| (*from..=*to).contains(&miss.sent))
         };
-        let (lost, bad): (Vec<_>, Vec<_>) = misses.iter().partition(excused);
+        // A path that changes may be shorter than the one before.
+        let misses = misses.iter().filter(|miss| miss.fault != Fault::Overtaken);
+        let (lost, bad): (Vec<_>, Vec<_>) = misses.partition(excused);
         if !bad.is_empty() {
-            return Err(words(began, &bad));
+            return Err(load::describe(began, &bad));
         }
         let now = namespaces();
         if now != self.ours {
@@ -212,8 +221,7 @@ impl Soak {
         for node in &nodes {
             let pid = self.lab.daemon(node)?;
             let usage = Usage::of(pid)?;
-            let strategy = self.lab.strategy();
-            self.growth.judge(pid, strategy, usage).map_err(|e| format!("{node}: {e}"))?;
+            self.growth.judge(pid, self.strategy, usage).map_err(|e| format!("{node}: {e}"))?;
             (most, descriptors) = (most.max(usage.kib), descriptors.max(usage.descriptors));
         }
         Ok(format!(
@@ -224,23 +232,13 @@ impl Soak {
     }
 }
 
-/// By pair and kind: how many, and from when to when in seconds of the round.
-fn words(began: Instant, misses: &[&Miss]) -> String {
-    let mut of: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-    for miss in misses {
-        of.entry((&miss.pair, miss.twice)).or_default().push(since(began, miss.sent));
-    }
-    let mut text = format!("{} datagrams of {} pairs", misses.len(), of.len());
-    for (((from, to), twice), times) in of {
-        let what = if twice { "arrived twice" } else { "lost" };
-        let (first, last) = (times[0], times[times.len() - 1]);
-        text += &format!("\n  {from} -> {to}: {} {what}, {first:.1} to {last:.1} s", times.len());
-    }
-    text
-}
-
-/// Negative before `began`.
-fn since(began: Instant, at: Instant) -> f64 {
-    at.saturating_duration_since(began).as_secs_f64()
-        - began.saturating_duration_since(at).as_secs_f64()
+fn planned(strategy: &str, lock: &Lock) -> Result<Planned, String> {
+    let text = format!(
+        "[fabric]\nname = \"soak\"\n\
+         topology = {{ kind = \"torus\", dims = [3, 2], nics_per_node = 2 }}\n\
+         [routing]\nstrategy = \"{strategy}\"\npaths = 2\n\
+         [vlans]\nrange = \"100-199\"\n\
+         [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n"
+    );
+    Planned::new(&text, lock)
 }

@@ -7,6 +7,7 @@ use tresse_base::random::Random;
 use tresse_export::SwitchConfig;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
+use tresse_tests::load::{Fault, Miss};
 use tresse_tests::switches::{configs, configs_keeping};
 
 use super::datagrams::Traffic;
@@ -54,12 +55,13 @@ fn strategy_change_under_traffic_loses_nothing(dims: &str, strategies: &[&str]) 
         chosen.extend(random.some(&kept, 3));
         let traffic = Traffic::start(&lab, &chosen);
         change(&mut lab, next, &mut random);
-        for flow in traffic.finish() {
-            let what = format!("to {strategy}: {flow:?}");
-            assert!(flow.sent > 50, "{what}");
-            assert!(flow.lost.is_empty() && flow.duplicated.is_empty(), "{what}");
-            assert!(moved.contains(&flow.pair) || flow.reordered.is_empty(), "{what}");
-        }
+        // A pair that moves to a shorter path may overtake itself.
+        let moved_pair = |miss: &Miss| {
+            let name = |node: &NodeId| lab.now.node(*node).to_owned();
+            moved.iter().any(|(a, b)| miss.pair == (name(a), name(b)))
+        };
+        traffic
+            .finish_without_faults(50, |miss| miss.fault == Fault::Overtaken && moved_pair(miss));
         eprintln!("to {strategy}: {} pairs moved, {} kept", moved.len(), kept.len());
     }
     assert_eq!(lab.ping(&pairs), []);

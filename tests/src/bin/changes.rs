@@ -1,0 +1,67 @@
+//! The program of the trial of changes of plan: `changes [ROUNDS [SEED [ROUND [KIND...]]]]`; see
+//! `tresse_tests::changes`. `tests/changes.sh` runs it, with the kinds that need VLANs in the virtual
+//! machine.
+
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tresse_lab::probe;
+use tresse_lab::state::Shaping;
+use tresse_tests::changes::{KINDS, Kind, Options, trial};
+
+const ROUNDS: u64 = 20;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_secs());
+    let number = |at: usize, default: u64| words.get(at).map_or(Ok(default), |word| word.parse());
+    let (Ok(rounds), Ok(seed), Ok(round)) = (number(0, ROUNDS), number(1, clock), number(2, 0))
+    else {
+        eprintln!("usage: changes [ROUNDS [SEED [ROUND [KIND...]]]]");
+        return ExitCode::from(2);
+    };
+    let names = words.get(3..).unwrap_or_default();
+    let unknown = names.iter().find(|name| KINDS.iter().all(|kind| kind.name != **name));
+    if let Some(name) = unknown {
+        let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        eprintln!("no kind `{name}`: there are {}", known.join(" "));
+        return ExitCode::from(2);
+    }
+    // In the emulated machine are the kinds with VLANs, where this kernel has none.
+    let vlans = probe::probe(true, Shaping::None).is_ok();
+    let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let emulated = processor.contains("QEMU TCG");
+    let wanted = |kind: &Kind| match names {
+        [] => kind.vlans == emulated || kind.vlans && vlans,
+        names => names.iter().any(|name| name == kind.name),
+    };
+    let options = Options { rounds, seed, round, emulated };
+    println!("{rounds} rounds a kind, CHANGES_SEED={seed} CHANGES_ROUND={round}");
+    let mut rows = Vec::new();
+    for kind in KINDS.iter().filter(|kind| wanted(kind)) {
+        match trial(kind, options) {
+            Ok(row) => rows.push((kind.name, row)),
+            Err(words) => {
+                eprintln!("{}: {words}", kind.name);
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    println!(
+        "{:<14} {:>6} {:>6} {:>8} {:>10}  bad",
+        "kind", "rounds", "median", "longest", "datagrams"
+    );
+    for (name, row) in &rows {
+        let seconds = |at: usize| row.took.get(at).map_or(0.0, std::time::Duration::as_secs_f64);
+        let (median, longest) =
+            (seconds(row.took.len() / 2), seconds(row.took.len().saturating_sub(1)));
+        let (rounds, bad) = (row.took.len(), row.wrong.len());
+        println!("{name:<14} {rounds:>6} {median:>5.1}s {longest:>7.1}s {:>10}  {bad}", row.sent);
+    }
+    let wrong: Vec<String> = rows
+        .iter()
+        .flat_map(|(name, row)| row.wrong.iter().map(move |w| format!("{name}, {w}")))
+        .collect();
+    wrong.iter().for_each(|wrong| eprintln!("{wrong}"));
+    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

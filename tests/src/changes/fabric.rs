@@ -1,0 +1,258 @@
+//! The fabrics of the trial of changes, and their cluster files.
+
+use std::fmt::Write as _;
+
+use tresse_base::random::Random;
+use tresse_plan::lock::Lock;
+
+use crate::lab::Planned;
+
+/// A kind of fabric, and what can be changed while it runs.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its name in the table of results.
+    pub name: &'static str,
+    /// Whether its switches need VLANs, so that it may run in the virtual machine only.
+    pub vlans: bool,
+    /// The topology in each size, the smallest first. A smaller one has nodes, switches and cables of a
+    /// larger one only.
+    sizes: &'static [&'static str],
+    /// The strategies that fit; none: the usual one of the topology.
+    strategies: &'static [&'static str],
+    /// Whether connections of Multipath TCP may use several NICs.
+    mptcp: bool,
+    /// Whether detours through reflectors can be planned.
+    reflect: bool,
+}
+
+/// What a change of plan changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Paths,
+    Size,
+    Strategy,
+    Mptcp,
+    Reflect,
+    Rate,
+}
+
+/// The present state of a fabric of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fabric {
+    kind: &'static Kind,
+    size: usize,
+    strategy: Option<&'static str>,
+    paths: u32,
+    mptcp: bool,
+    reflect: bool,
+    /// The node whose first NIC has a tenth of the rate.
+    slow: Option<usize>,
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Kind {}
+
+impl Fabric {
+    /// The largest fabric of a kind, as a lab is built for it.
+    #[must_use]
+    pub fn largest(kind: &'static Kind) -> Self {
+        let size = kind.sizes.len() - 1;
+        let strategy = kind.strategies.first().copied();
+        Self { kind, size, strategy, paths: 2, mptcp: false, reflect: false, slow: None }
+    }
+
+    /// Another state, one change away: all changes that the kind allows take turns from `round` to
+    /// round. Returns it with the change in words.
+    #[must_use]
+    pub fn next(&self, round: u64, random: &mut Random) -> (Self, String) {
+        let kind = self.kind;
+        let possible = [
+            (Change::Paths, true),
+            (Change::Size, kind.sizes.len() > 1),
+            (Change::Strategy, kind.strategies.len() > 1),
+            (Change::Mptcp, kind.mptcp),
+            (Change::Reflect, kind.reflect),
+            (Change::Rate, true),
+        ];
+        let possible: Vec<Change> =
+            possible.into_iter().filter_map(|(c, can)| can.then_some(c)).collect();
+        let mut next = *self;
+        let words = match possible[(round % possible.len() as u64) as usize] {
+            Change::Paths => {
+                next.paths = 3 - self.paths;
+                format!("paths {} to {}", self.paths, next.paths)
+            }
+            Change::Size => {
+                next.size = other(self.size, kind.sizes.len(), random);
+                // The node may be gone.
+                next.slow = None;
+                format!("{} to {}", kind.sizes[self.size], kind.sizes[next.size])
+            }
+            Change::Strategy => {
+                let now = kind.strategies.iter().position(|it| Some(*it) == self.strategy);
+                let at = other(now.unwrap_or(0), kind.strategies.len(), random);
+                next.strategy = Some(kind.strategies[at]);
+                format!("{} to {}", self.strategy.unwrap_or_default(), kind.strategies[at])
+            }
+            Change::Mptcp => {
+                next.mptcp = !self.mptcp;
+                format!("mptcp {} to {}", self.mptcp, next.mptcp)
+            }
+            Change::Reflect => {
+                next.reflect = !self.reflect;
+                format!("reflect {} to {}", self.reflect, next.reflect)
+            }
+            Change::Rate => {
+                next.slow = match self.slow {
+                    Some(_) => None,
+                    None => Some(random.below(3)),
+                };
+                format!("slow NIC {:?} to {:?}", self.slow, next.slow)
+            }
+        };
+        (next, words)
+    }
+
+    /// Plans it beside a lock.
+    ///
+    /// # Errors
+    /// Why there is no plan.
+    pub fn plan(&self, lock: &Lock) -> Result<Planned, String> {
+        let text = self.text();
+        let Some(slow) = self.slow else { return Planned::new(&text, lock) };
+        // An override names all NICs of the node.
+        let plain = Planned::new(&text, lock)?;
+        let node = &plain.plan.cluster().nodes[slow];
+        let nics = node.nics.iter().enumerate().map(|(k, nic)| match k {
+            0 => format!("{{ name = \"{}\", rate = \"100M\" }}", nic.name),
+            _ => format!("{{ name = \"{}\" }}", nic.name),
+        });
+        let nics: Vec<String> = nics.collect();
+        let slow = format!("[[node]]\nname = \"{}\"\nnics = [{}]\n", node.name, nics.join(", "));
+        Planned::new(&(text + &slow), lock)
+    }
+
+    fn text(&self) -> String {
+        let Self { kind, size, paths, mptcp, reflect, .. } = self;
+        let topology = kind.sizes[*size].replace("FLAT24", FLAT24);
+        let mut text = format!(
+            "[fabric]\nname = \"changes\"\n[fabric.topology]\n{topology}\n[routing]\npaths = {paths}\n"
+        );
+        if let Some(strategy) = self.strategy {
+            let _ = writeln!(text, "strategy = \"{strategy}\"");
+        }
+        if *mptcp {
+            text += "mptcp = true\n";
+        }
+        if *reflect {
+            text += "reflect = true\n";
+        }
+        if kind.vlans {
+            text += "[vlans]\nrange = \"100-399\"\n";
+        }
+        text
+    }
+}
+
+/// A number below `count` other than `now`.
+fn other(now: usize, count: usize, random: &mut Random) -> usize {
+    (now + 1 + random.below(count - 1)) % count
+}
+
+const FLAT24: &str = include_str!("../../../configs/flat24.fnn");
+
+/// All kinds of fabrics of the trial.
+pub const KINDS: &[Kind] = &[
+    routed("ring-4", &["kind = \"ring\"\nnodes = 4"]),
+    routed("ring-6", &["kind = \"ring\"\nnodes = 6"]),
+    routed("full-mesh", &["kind = \"full-mesh\"\nnodes = 4", "kind = \"full-mesh\"\nnodes = 5"]),
+    routed("direct-torus", &["kind = \"direct-torus\"\ndims = [3, 3]"]),
+    routed(
+        "direct-mesh",
+        &["kind = \"direct-mesh\"\ndims = [3, 2]", "kind = \"direct-mesh\"\ndims = [3, 3]"],
+    ),
+    routed(
+        "pmesh-3x3",
+        &[
+            "kind = \"pmesh\"\ndims = [3, 2]\ngrow_to = [4, 4]",
+            "kind = \"pmesh\"\ndims = [3, 3]\ngrow_to = [4, 4]",
+        ],
+    ),
+    routed("pmesh-4x4", &["kind = \"pmesh\"\ndims = [4, 4]"]),
+    Kind {
+        name: "flat24",
+        vlans: false,
+        sizes: &["kind = \"fnn\"\nwiring = \"\"\"\nFLAT24\"\"\""],
+        strategies: &[],
+        mptcp: true,
+        reflect: true,
+    },
+    switched(
+        "torus",
+        &["kind = \"torus\"\ndims = [3, 2]\nnics_per_node = 2"],
+        &["dor", "pdor", "minimal", "stp"],
+    ),
+    switched(
+        "mesh",
+        &["kind = \"mesh\"\ndims = [3, 2]", "kind = \"mesh\"\ndims = [3, 3]"],
+        &["dor", "pdor", "updown"],
+    ),
+    Kind { reflect: true, ..switched("clique", &["kind = \"clique\"\nports = 6"], &["minimal"]) },
+    switched(
+        "irregular",
+        &["kind = \"irregular\"\nswitches = 6\nnodes_per_switch = 1\nports = 4\nseed = 3"],
+        &["transit", "updown", "minimal"],
+    ),
+];
+
+const fn routed(name: &'static str, sizes: &'static [&'static str]) -> Kind {
+    Kind { name, vlans: false, sizes, strategies: &[], mptcp: false, reflect: false }
+}
+
+const fn switched(
+    name: &'static str,
+    sizes: &'static [&'static str],
+    strategies: &'static [&'static str],
+) -> Kind {
+    Kind { name, vlans: true, sizes, strategies, mptcp: false, reflect: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lab is built for the largest fabric: whatever a smaller one has is there, at the same place.
+    #[test]
+    fn every_state_of_every_kind_has_a_plan_and_fits_the_largest_fabric() {
+        for kind in KINDS {
+            let mut fabric = Fabric::largest(kind);
+            let mut lock = Lock::default();
+            let largest = fabric.plan(&lock).unwrap_or_else(|e| panic!("{}: {e}", kind.name));
+            let mut random = Random::new(1);
+            for round in 0..12 {
+                let (next, words) = fabric.next(round, &mut random);
+                assert_ne!(next, fabric, "{}: {words}", kind.name);
+                let planned =
+                    next.plan(&lock).unwrap_or_else(|e| panic!("{} {words}: {e}", kind.name));
+                for node in planned.nodes() {
+                    let cables = |planned: &Planned| {
+                        let view = planned.plan.view();
+                        let node = view.nodes.into_iter().find(|it| it.name == node).unwrap();
+                        let end = |nic: &tresse_plan::NicView| {
+                            (nic.name.clone(), nic.mac, nic.peer.clone())
+                        };
+                        node.nics.iter().map(end).collect::<Vec<_>>()
+                    };
+                    let (small, large) = (cables(&planned), cables(&largest));
+                    assert!(small.iter().all(|nic| large.contains(nic)), "{words}: {node}");
+                }
+                (fabric, lock) = (next, planned.lock);
+            }
+        }
+    }
+}
