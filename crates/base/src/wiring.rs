@@ -56,7 +56,7 @@ pub enum WiringError {
         before: usize,
     },
     /// The text has no line of a table.
-    #[error("no line `switch: pc pc ...` found")]
+    #[error("there is no line `switch: pc pc ...`")]
     Empty,
 }
 

@@ -119,7 +119,7 @@ pub(super) fn mac(text: &str) -> Option<String> {
     let bare: String = text.chars().filter(|c| !":-. ".contains(*c)).collect();
     if bare.len() == 12 && bare.bytes().all(|b| b.is_ascii_hexdigit()) {
         let pairs: Vec<&str> = (0..6).filter_map(|i| bare.get(2 * i..2 * i + 2)).collect();
-        let mac = of_one(pairs.join(":").parse().ok()?);
+        let mac = of_one(pairs.join(":").parse().ok()?)?;
         return Some(format!("did you mean `{mac}`?"));
     }
     let groups: Vec<&str> = text.split([':', '-']).collect();
@@ -128,7 +128,7 @@ pub(super) fn mac(text: &str) -> Option<String> {
     for (byte, read) in six.iter_mut().zip(&bytes) {
         *byte = *read;
     }
-    let mac = of_one(Mac(six));
+    let mac = of_one(Mac(six))?;
     match groups.len() {
         6 => Some(format!("did you mean `{mac}`?")),
         5 => Some(format!("1 of 6 groups is missing: such as `{mac}`")),
@@ -153,11 +153,12 @@ fn byte(group: &str) -> Option<u8> {
     }
 }
 
-/// Returns the address without its group bit.
-pub(super) fn of_one(Mac([first, rest @ ..]): Mac) -> Mac {
+/// Returns the address without its group bit; `None` if nothing but zeros is left, which is the address of no
+/// interface.
+pub(super) fn of_one(Mac([first, rest @ ..]): Mac) -> Option<Mac> {
     let mut bytes = [first & !1; 6];
     bytes[1..].copy_from_slice(&rest);
-    Mac(bytes)
+    (bytes != [0; 6]).then_some(Mac(bytes))
 }
 
 /// Returns the rate meant by a number with another unit or notation. A bare number below 1000 is in Gbit/s.
@@ -200,7 +201,7 @@ mod tests {
         ] {
             assert_eq!(mac(text).as_deref(), Some(help), "{text}");
         }
-        for text in ["", "eth0", "02", "ä:ö", "::::::"] {
+        for text in ["", "eth0", "02", "ä:ö", "::::::", "0100.0000.0000", "00:00:00"] {
             assert_eq!(mac(text), None, "{text}");
         }
     }

@@ -24,4 +24,4 @@ pub use format::format;
 pub use parse::{parse, text_of};
 pub use resolve::{name_fault, strategy_name};
 pub use schema::schema;
-pub use wiring::with_wiring;
+pub use wiring::{WIRING_HELP, with_wiring};

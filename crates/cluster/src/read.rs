@@ -98,10 +98,14 @@ impl Read for bool {
     }
 }
 
-/// A whole number as written. A number beyond 64 bits becomes the nearest 64-bit number. The resolver checks
-/// the range of each key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Number(pub(super) i64);
+/// A whole number. The resolver checks the range of each key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Number {
+    /// The number; one beyond 64 bits is the nearest 64-bit number here.
+    pub(super) near: i64,
+    /// The number in decimal, for messages; one beyond 64 bits as written.
+    pub(super) text: String,
+}
 
 impl Read for Number {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
@@ -109,8 +113,14 @@ impl Read for Number {
             wrong_type("a whole number", value, guess::number(value.get_ref()), found);
             return None;
         };
-        let nearest = if integer.as_str().starts_with('-') { i64::MIN } else { i64::MAX };
-        Some(Self(i64::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(nearest)))
+        let digits = integer.as_str();
+        Some(match i64::from_str_radix(digits, integer.radix()) {
+            Ok(near) => Self { near, text: near.to_string() },
+            Err(_) => {
+                let near = if digits.starts_with('-') { i64::MIN } else { i64::MAX };
+                Self { near, text: integer.to_string() }
+            }
+        })
     }
 }
 

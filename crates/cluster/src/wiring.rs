@@ -6,6 +6,10 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
+/// The advice for a wiring table that cannot be used.
+pub const WIRING_HELP: &str =
+    "a line is `0: 0 1 2`: a switch and its PCs; `tresse design -o FILE` writes such a table";
+
 /// Returns the text of a cluster file in which the name of its wiring file is replaced by the content of that file,
 /// the wiring table: the nodes on each switch of a flat neighbourhood. `read` gets the name, relative to the cluster
 /// file, and returns the content. If `text` is itself a wiring table, returns the cluster file of a flat neighbourhood
@@ -111,6 +115,13 @@ mod tests {
         let broken = with_wiring("0: 0 1\n0: 1".to_owned(), |_| Err(())).unwrap();
         let reported = parse(&broken, "x").unwrap_err().to_string();
         assert!(reported.contains("switch 0 has a line already"), "{reported}");
+        for table in ["", "# nothing\n", "a table\n"] {
+            let text = "fabric.topology = { kind = 'fnn', wiring = 'else.txt' }".to_owned();
+            let text = with_wiring(text, |_| Ok::<_, ()>(table.to_owned())).unwrap();
+            let reported = parse(&text, "x").unwrap_err().to_string();
+            assert!(reported.contains("`switch: pc pc ...`"), "{reported}");
+            assert!(reported.contains(WIRING_HELP), "{reported}");
+        }
         let named = "fabric.topology.wiring = 'else.txt'";
         assert_eq!(
             with_wiring(named.to_owned(), |name| Err(name.to_owned())),

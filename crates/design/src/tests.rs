@@ -243,7 +243,7 @@ fn tables_are_read_back_and_told_what_is_wrong() {
         ("0: 1 k2", "line 1: expected the number of a PC (at most 65535), found `k2`"),
         ("0: 1 1", "line 1: PC 1 is twice on switch 0: take one of them away"),
         ("0: 1\n0: 2", "line 2: switch 0 has a line already (line 1): join them"),
-        ("# nothing", "no line `switch: pc pc ...` found"),
+        ("# nothing", "there is no line `switch: pc pc ...`"),
     ] {
         assert_eq!(Wiring::parse(text).unwrap_err().to_string(), said);
     }

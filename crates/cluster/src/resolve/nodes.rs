@@ -313,15 +313,21 @@ fn vlan_of(name: &str, parent: &str) -> Option<u16> {
     (1..=4094).contains(&vid).then_some(vid)
 }
 
+/// What to do about a MAC address near which there is none of an interface.
+const WITHOUT_MAC: &str = "leave it out for a derived one, good for lab and planning";
+
 fn read_mac(text: &At<String>, found: &mut Found) -> Option<Mac> {
     let (message, help) = match text.value.parse::<Mac>() {
         Ok(mac) if mac.0 == [0; 6] => {
-            let help = "leave it out for a derived one, good for lab and planning".to_owned();
-            (format!("`{mac}` is not the address of an interface"), help)
+            (format!("`{mac}` is not the address of an interface"), WITHOUT_MAC.to_owned())
         }
         Ok(mac) if mac.0[0] & 1 == 1 => {
             let message = format!("`{mac}` is a group address, not that of an interface");
-            (message, format!("the nearest valid value is {}", guess::of_one(mac)))
+            let help = match guess::of_one(mac) {
+                Some(near) => format!("the nearest valid value is {near}"),
+                None => WITHOUT_MAC.to_owned(),
+            };
+            (message, help)
         }
         Ok(mac) => return Some(mac),
         Err(error) => {
@@ -335,7 +341,7 @@ fn read_mac(text: &At<String>, found: &mut Found) -> Option<Mac> {
 
 fn read_ports(ports: &At<PortNumbers>, count: usize, most: u32, found: &mut Found) -> Vec<u32> {
     let texts = match &ports.value {
-        PortNumbers::One(number) => vec![number.0.to_string()],
+        PortNumbers::One(number) => vec![number.text.clone()],
         PortNumbers::List(text) => {
             let texts = hosts(text, &ports.span, found);
             if texts.len() > 1 && texts.len() != count {

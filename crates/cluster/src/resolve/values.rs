@@ -18,13 +18,14 @@ pub(super) fn within(
 ) -> u32 {
     let Some(number) = number else { return default };
     let (low, high) = (*range.start(), *range.end());
-    let value = number.value.0;
+    let Number { near: value, text } = &number.value;
+    let value = *value;
     if let Ok(value) = u32::try_from(value)
         && range.contains(&value)
     {
         return value;
     }
-    let message = format!("{what} {value} is not between {low} and {high}");
+    let message = format!("{what} {text} is not between {low} and {high}");
     let help = format!("the nearest valid value is {}", value.clamp(low.into(), high.into()));
     found.add(ProblemKind::OutOfRange, &number.span, message, help);
     default
@@ -57,13 +58,16 @@ pub(super) fn port_numbers(
     };
     if let Some(bad) = texts.iter().find(|text| number(text).is_none()) {
         let bad = bad.trim();
-        let message = format!("`{bad}` is not a port: ports are 1 to {}", limits::PORTS);
+        let all =
+            if most == 1 { "the only port is 1".into() } else { format!("ports are 1 to {most}") };
+        let message = format!("`{bad}` is not a port: {all}");
         let help = match bad.strip_prefix('-') {
             _ if digits(bad) => {
                 let near = bad.parse::<u64>().unwrap_or(u64::MAX).clamp(1, most.into());
                 format!("the nearest valid value is {near}")
             }
             Some(rest) if digits(rest) => "the nearest valid value is 1".to_owned(),
+            _ if most == 1 => "the nearest valid value is 1".to_owned(),
             _ => format!("a number from 1 to {most}"),
         };
         found.add(ProblemKind::PortOutOfRange, span, message, help);

@@ -23,10 +23,10 @@ pub(super) fn vlans(
         return enough(Vlans::default(), shape, strategy, topology, found);
     };
     let base = table.base.as_ref().and_then(|base| {
-        let number = u64::try_from(base.value.0).unwrap_or(0);
+        let number = u64::try_from(base.value.near).unwrap_or(0);
         let vid = vid(number);
         if vid.is_none() {
-            bad_vid(&base.value.0.to_string(), number, &base.span, found);
+            bad_vid(&base.value.text, number, &base.span, found);
         }
         vid.map(|vid| (vid, &base.span))
     });

@@ -33,7 +33,7 @@ pub(super) fn sizes(
     }
     if dims.value.len() > limits::DIMENSIONS {
         let message = format!("{} dimensions: {what} 1 to 6", dims.value.len());
-        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value.0).collect();
+        let kept: Vec<_> = dims.value[..limits::DIMENSIONS].iter().map(|d| d.value.near).collect();
         found.add(ProblemKind::OutOfRange, &dims.span, message, format!("such as {kept:?}"));
     }
     let size = |at| within(Some(at), "size", least..=limits::SWITCHES, least, found);

@@ -11,6 +11,7 @@ use super::known::{Shape, fits};
 use crate::file::Topology;
 use crate::limits;
 use crate::read::{At, Keys};
+use crate::wiring::WIRING_HELP;
 
 pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape> {
     let Some(wiring) = &topology.value.wiring else {
@@ -24,13 +25,9 @@ pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape>
         found.add(ProblemKind::BadWiring, &wiring.span, message, help.to_owned());
         None
     };
-    if !wiring.value.contains(':') {
-        let message = format!("the wiring table `{}` was not read", wiring.value);
-        return refuse(message, "name it relative to the cluster file, or put the table here");
-    }
     let table = match Wiring::parse(&wiring.value) {
         Ok(table) => table,
-        Err(error) => return refuse(format!("`wiring`, {error}"), "a line is `0: 0 1 2`"),
+        Err(error) => return refuse(format!("`wiring`, {error}"), WIRING_HELP),
     };
     let nodes = table.pcs();
     let rows = table.rows(nodes);
@@ -39,7 +36,7 @@ pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape>
         return refuse(message, "PCs are numbered from 0 without a gap");
     }
     if nodes < 2 {
-        return refuse("`wiring` has no two PCs".into(), "a line is `0: 0 1 2`");
+        return refuse("`wiring` has no two PCs".into(), WIRING_HELP);
     }
     let most = rows.iter().map(Vec::len).max().unwrap_or(0);
     if most > limits::NICS_PER_NODE as usize {
