@@ -9,7 +9,7 @@ use tresse_base::id::PathId;
 use tresse_control::NodeError;
 use tresse_reconcile::Nexthop;
 use tresse_slice::watch::Watch;
-use tresse_slice::watch::part::FabricPart;
+use tresse_slice::watch::part::{FabricPart, NAMES_OF_PARTS};
 
 use super::prepared::Prepared;
 
@@ -91,9 +91,12 @@ impl Steering {
         match steer {
             Steer::Drain(object) => {
                 let part = prepared.index.parts.named(object);
-                let part = part.map_err(|error| refused(object, error.to_string()))?;
+                let part = part.map_err(|_| {
+                    refused(object, format!("the fabric has no such part: {NAMES_OF_PARTS}"))
+                })?;
                 if part.node() == Some(prepared.id) {
-                    let message = "is this node: drain it on the others, which send through it";
+                    let message = "a node cannot be drained on itself: drain it on the others, which send \
+                                   through it";
                     return Err(refused(object, message.into()));
                 }
                 if part.node().is_some() && prepared.routes_for_others() {
@@ -113,7 +116,8 @@ impl Steering {
             }
             Steer::Undrain(object) => {
                 if !after.drained.remove(object) {
-                    return Err(refused(object, "is not drained here: see `tresse status`".into()));
+                    let message = "this is not drained here: `tresse status` lists what is";
+                    return Err(refused(object, message.into()));
                 }
             }
             Steer::Pin { to, rank } => {
@@ -123,9 +127,11 @@ impl Steering {
             Steer::Unpin(to) => {
                 if after.pinned.remove(to).is_none() {
                     if prepared.paths_to(to).next().is_none() {
-                        return Err(no_path(to));
+                        return Err(no_path(prepared, to));
                     }
-                    return Err(refused(to, "is not pinned here: see `tresse status`".into()));
+                    let message =
+                        "no path to this node is pinned here: `tresse status` lists what is";
+                    return Err(refused(to, message.into()));
                 }
             }
         }
@@ -183,27 +189,41 @@ fn first_hops(watch: &Watch) -> BTreeSet<Nexthop> {
 
 /// The path with this rank.
 fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
+    let paths = || prepared.paths_to(to);
+    if paths().next().is_none() {
+        return Err(no_path(prepared, to));
+    }
     if prepared.routes_for_others() {
         let message = "nodes of this fabric route for each other, so that no node chooses a whole path: \
                        drain a part instead";
         return Err(refused(to, message.into()));
     }
-    let paths = || prepared.paths_to(to);
     match paths().find(|watch| watch.id.rank == rank) {
         Some(watch) => Ok(Pinned { rank, first_hops: first_hops(watch) }),
-        None if paths().next().is_none() => Err(no_path(to)),
         None => {
             let ranks: Vec<String> = paths().map(|watch| watch.id.rank.to_string()).collect();
-            Err(refused(
-                to,
-                format!("has no path of rank {rank} from here, but {}", ranks.join(", ")),
-            ))
+            let ranks = ranks.join(", ");
+            let message =
+                format!("no path from here to this node has rank {rank}: the ranks are {ranks}");
+            Err(refused(to, message))
         }
     }
 }
 
-fn no_path(to: &str) -> NodeError {
-    refused(to, "this node has no path to such a node: see `tresse paths FILE --from`".into())
+/// Why there is no path to `to`: it is no node, it is this one, or the plan has none.
+fn no_path(prepared: &Prepared, to: &str) -> NodeError {
+    let node = prepared.index.parts.named(to).ok().and_then(|part| part.node());
+    let message = match node {
+        None => "the fabric has no such node: `tresse plan FILE` lists all nodes".into(),
+        Some(node) if node == prepared.id => "a node has no path to itself: name another".into(),
+        Some(_) => {
+            let from = &prepared.node;
+            format!(
+                "{from} has no path to this node: `tresse paths FILE --from {from}` lists its paths"
+            )
+        }
+    };
+    refused(to, message)
 }
 
 fn refused(object: &str, message: String) -> NodeError {

@@ -152,13 +152,15 @@ fn what_cannot_be_steered_is_named() {
     let mut host = host(&prepared);
     let before = host.disk.clone();
     for (wrong, word) in [
-        (Steer::Drain("s9".into()), "the fabric has no `s9`"),
-        (Steer::Drain("n0".into()), "is this node"),
-        (Steer::Undrain("s0".into()), "is not drained here"),
-        (Steer::Pin { to: "n1".into(), rank: 9 }, "has no path of rank 9 from here, but 0, 1, 2"),
-        (Steer::Pin { to: "n0".into(), rank: 0 }, "no path to such a node"),
-        (Steer::Unpin("n1".into()), "is not pinned here"),
-        (Steer::Unpin("n99".into()), "no path to such a node"),
+        (Steer::Drain("s9".into()), "s9: the fabric has no such part: name a switch"),
+        (Steer::Drain("n0".into()), "n0: a node cannot be drained on itself: "),
+        (Steer::Undrain("s0".into()), "s0: this is not drained here: `tresse status`"),
+        (Steer::Pin { to: "n1".into(), rank: 9 }, "has rank 9: the ranks are 0, 1, 2"),
+        (Steer::Pin { to: "n0".into(), rank: 0 }, "n0: a node has no path to itself: "),
+        (Steer::Pin { to: "zz".into(), rank: 0 }, "zz: the fabric has no such node: "),
+        (Steer::Pin { to: "s0".into(), rank: 0 }, "s0: the fabric has no such node: "),
+        (Steer::Unpin("n1".into()), "n1: no path to this node is pinned here: "),
+        (Steer::Unpin("n99".into()), "n99: the fabric has no such node: "),
     ] {
         let error = steer(&mut host, wrong, true).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
@@ -170,6 +172,8 @@ fn what_cannot_be_steered_is_named() {
         let error = steer(&mut host, wrong, true).unwrap_err().to_string();
         assert!(error.contains("route for each other"), "{error}");
     }
+    let error = steer(&mut host, Steer::Pin { to: "zz".into(), rank: 0 }, true).unwrap_err();
+    assert!(error.to_string().contains("no such node"), "{error}");
     // Each would go round the other's.
     steer(&mut host, Steer::Drain("s0".into()), false).unwrap();
     let error = steer(&mut host, Steer::Drain("s5".into()), true).unwrap_err().to_string();

@@ -19,12 +19,13 @@ pub struct FabricPart {
     node: Option<NodeId>,
 }
 
+/// What to do about a name that no part of the fabric has.
+pub const NAMES_OF_PARTS: &str = "name a switch or node (s00, n03), a link (s00-s01, n03-s00), a port \
+                                  (s00:3) or a NIC (n03:eth1)";
+
 /// Error: the fabric has no switch, node, link, port or NIC of this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the fabric has no `{object}`: name a switch or node (s00, n03), a link (s00-s01, n03-s00), a port \
-     (s00:3) or a NIC (n03:eth1)"
-)]
+#[error("the fabric has no `{object}`: {NAMES_OF_PARTS}")]
 pub struct UnknownPart {
     object: String,
 }
