@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use tresse_lab::counters::{self, Counter};
 
-use super::found::Found;
+use super::found::{Found, fault};
 use crate::fail::{self, Code, Failure};
 use crate::output;
 
@@ -29,7 +29,6 @@ struct CounterLine<'a> {
 
 impl Counters {
     pub fn run(&self, found: &Found, json: bool) -> Result<Code, Failure> {
-        let fault = |e: counters::CounterError| Failure::new(Code::Fault, e);
         if self.reset {
             counters::reset(&found.directory, &found.record).map_err(fault)?;
             return Ok(Code::Fine);

@@ -5,7 +5,7 @@ use clap::Args;
 use tresse_lab::down;
 use tresse_lab::state::Directory;
 
-use super::found::state;
+use super::found::{is_denied, state};
 use crate::fail::{Code, Failure};
 
 #[derive(Debug, Args)]
@@ -27,6 +27,8 @@ impl Down {
             return Ok(Code::Fine);
         }
         let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        Err(Failure::new(Code::Fault, lines.join("\n")))
+        let denied = faults.iter().any(|fault| is_denied(fault));
+        let code = if denied { Code::NotPermitted } else { Code::Fault };
+        Err(Failure::new(code, lines.join("\n")))
     }
 }

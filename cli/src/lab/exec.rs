@@ -6,7 +6,7 @@ use clap::Args;
 use tresse_lab::blueprint::Blueprint;
 use tresse_lab::netns;
 
-use super::found::Found;
+use super::found::{self, Found};
 use crate::fail::{Code, Failure};
 
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ impl Exec {
             command.env("PATH", path);
         }
         let status = netns::inside(&found.directory.netns(&self.place), || command.status())
-            .map_err(|e| Failure::new(Code::Fault, e))?
+            .map_err(found::fault)?
             .map_err(|e| Failure::new(Code::Usage, format!("{}: {e}", self.command[0])))?;
         let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
         // Exit with the program's own code.

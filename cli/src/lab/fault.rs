@@ -4,7 +4,7 @@
 use clap::Args;
 use tresse_lab::fault::{self, FaultError};
 
-use super::found::Found;
+use super::found::{self, Found};
 use crate::fail::{Code, Failure};
 
 #[derive(Debug, Args)]
@@ -37,9 +37,8 @@ impl Heal {
 }
 
 fn failed(error: FaultError) -> Failure {
-    let code = match error {
-        FaultError::Unknown { .. } | FaultError::Whole { .. } => Code::Usage,
-        _ => Code::Fault,
-    };
-    Failure::new(code, error)
+    match error {
+        FaultError::Unknown { .. } | FaultError::Whole { .. } => Failure::new(Code::Usage, error),
+        _ => found::fault(error),
+    }
 }

@@ -9,7 +9,7 @@ use tresse_lab::load::{self, LoadOptions, LoadReport, Trial};
 use tresse_lab::signals::Signals;
 use tresse_lab::state::Shaping;
 
-use super::found::Found;
+use super::found::{Found, fault};
 use crate::duration::seconds;
 use crate::fail::{Code, Failure};
 use crate::output;
@@ -71,7 +71,6 @@ impl Load {
             loss_limit: self.loss,
             steps: self.steps,
         };
-        let fault = |e: load::LoadError| Failure::new(Code::Fault, e);
         let signals = Signals::hold().map_err(|e| Failure::new(Code::Fault, e))?;
         let terminal = std::io::stderr().is_terminal();
         let mut show = |trial: &Trial| {

@@ -6,7 +6,7 @@ use std::io::Write;
 use clap::Args;
 use tresse_lab::ping::{self, PingOptions};
 
-use super::found::Found;
+use super::found::{self, Found};
 use crate::duration::seconds;
 use crate::fail::{Code, Failure};
 use crate::output;
@@ -50,7 +50,7 @@ impl Ping {
                 ping::PingError::NoNode { .. } | ping::PingError::NoAddress { .. } => {
                     Failure::new(Code::Usage, e)
                 }
-                other => Failure::new(Code::Fault, other),
+                other => found::fault(other),
             })?;
         let mut out = output::stdout();
         if json {

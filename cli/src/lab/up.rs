@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tresse_base::units::Rate;
 use tresse_lab::signals::Signals;
-use tresse_lab::state::Shaping;
+use tresse_lab::state::{Shaping, StateError};
 use tresse_lab::up::{self, LabEngine, UpError, UpOptions};
 
+use super::found::fault;
 use super::status;
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -80,7 +81,7 @@ impl Up {
             },
             tressed: self.daemon()?,
             cluster: input::cluster_text(&self.cluster.file)?,
-            lock: std::fs::read_to_string(self.cluster.lock_path()).ok(),
+            lock: self.cluster.lock_text()?,
             announce_seconds: self.announce_seconds,
             bfd_ms: self.bfd_ms,
             engine: match self.engine {
@@ -144,10 +145,11 @@ pub fn lab_name(fabric: &str) -> String {
 }
 
 fn failed(error: UpError) -> Failure {
-    let code = match &error {
-        UpError::NotRoot => Code::NotPermitted,
-        UpError::Exists { .. } | UpError::Probe(_) => Code::Usage,
-        _ => Code::Fault,
-    };
-    Failure::new(code, error)
+    match error {
+        UpError::NotRoot => Failure::new(Code::NotPermitted, error),
+        UpError::Exists { .. } | UpError::Probe(_) | UpError::State(StateError::BadName { .. }) => {
+            Failure::new(Code::Usage, error)
+        }
+        _ => fault(error),
+    }
 }

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tresse_base::random::Random;
 
-use crate::netns;
+use crate::netns::{self, NetnsError};
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, LabState};
 
@@ -100,6 +100,9 @@ pub enum LoadError {
         /// The size.
         bytes: usize,
     },
+    /// A namespace.
+    #[error(transparent)]
+    Netns(#[from] NetnsError),
     /// A socket.
     #[error("on {node}: traffic socket: {source}")]
     Socket {
@@ -189,7 +192,7 @@ fn trial(
         .map(|(node, address)| {
             let failed = |source| LoadError::Socket { node: node.name.clone(), source };
             let opened = netns::inside(&directory.netns(&node.name), || open(*address));
-            opened.map_err(|e| failed(io::Error::other(e.to_string())))?.map_err(failed)
+            opened?.map_err(failed)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let (start, sending, receiving) =

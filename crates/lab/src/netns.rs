@@ -27,9 +27,10 @@ pub enum NetnsError {
     },
 }
 
-fn advice(error: &io::Error) -> &'static str {
+/// What to do about an error of the file system or the kernel, to follow its message; empty if it speaks for itself.
+pub(crate) fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => " (labs need root)",
+        io::ErrorKind::PermissionDenied => ": labs need root: use sudo",
         _ => "",
     }
 }

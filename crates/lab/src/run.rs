@@ -24,7 +24,7 @@ pub enum RunError {
         source: std::io::Error,
     },
     /// A file of the lab.
-    #[error("{}: {source}", .path.display())]
+    #[error("{}: {source}{}", .path.display(), netns::advice(source))]
     Keep {
         /// The file.
         path: std::path::PathBuf,

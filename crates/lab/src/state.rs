@@ -21,6 +21,7 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use crate::blueprint::Blueprint;
+use crate::netns::advice;
 
 /// The content of a lab's state file: its blueprint (nodes, switches and cables), whether it is
 /// complete, and the failures in force.
@@ -110,7 +111,7 @@ pub enum StateError {
         name: String,
     },
     /// The file system.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}{}", path.display(), advice(source))]
     Io {
         /// The file.
         path: PathBuf,

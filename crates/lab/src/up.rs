@@ -80,10 +80,10 @@ pub fn up(
     signals: &Signals,
     progress: &mut dyn FnMut(&str),
 ) -> Result<LabState, UpError> {
+    let directory = Directory::of(&options.name)?;
     if !nix::unistd::geteuid().is_root() {
         return Err(UpError::NotRoot);
     }
-    let directory = Directory::of(&options.name)?;
     let blueprint = Blueprint::of(plan, options.tressed.is_none())?;
     probe::probe(blueprint.needs_vlans(), options.shape)?;
     let mut lock = directory.lock()?;
