@@ -8,7 +8,10 @@ use super::content::FORMAT;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
     /// Not TOML, or not the lock's tables.
-    #[error("line {line}, column {column}: {message}")]
+    #[error(
+        "line {line}, column {column}: {message}; take the lock from a copy: a new one may give nodes \
+         other addresses and trees other VLAN IDs"
+    )]
     Malformed {
         /// Line from 1.
         line: usize,

@@ -38,7 +38,7 @@ fn bad_locks_are_refused_with_their_place() {
     let parse = |text: &str| Lock::parse(text).unwrap_err().to_string();
     assert!(parse("format = 1\nvid = 3\n").starts_with("line 2, column 1: unknown field `vid`"));
     assert!(parse("format = 2\n[future]\n").contains("format 2 is not 1"));
-    assert!(parse("").contains("missing field `format`"));
+    assert!(parse("").contains("missing field `format`; take the lock from a copy"));
     assert!(parse("format = 1\n[nodes]\nn0 = [\"x\"]\n").starts_with("line 3"));
     let places = parse("format = 1\n[places]\na = \"0:1\"\nb = \"0:1\"\n");
     assert_eq!(places, "nodes `a` and `b` are both at 0:1: remove the line of one");
