@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::fail::{Code, Failure};
-use crate::output;
+use crate::{input, output};
 
 /// Arguments of `tresse completion`, which prints a completion script for a shell.
 #[derive(Debug, Args)]
@@ -41,10 +41,7 @@ impl Man {
     pub fn run<C: CommandFactory>(&self) -> Result<Code, Failure> {
         std::fs::create_dir_all(&self.directory)
             .and_then(|()| clap_mangen::generate_to(C::command(), &self.directory))
-            .map_err(|e| {
-                let message = format!("cannot write pages to {}: {e}", self.directory.display());
-                Failure::new(Code::Fault, message)
-            })?;
+            .map_err(|e| input::unwritable(&self.directory, &e))?;
         Ok(Code::Fine)
     }
 }

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ use clap::Args;
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use tresse_base::id::NodeId;
 use tresse_base::problem::Problems;
+use tresse_base::wiring::Wiring;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 use tresse_topology::cluster::Cluster;
@@ -54,7 +56,7 @@ impl ClusterArgs {
     /// Reads the text of the lock. The default lock may be missing; a lock that was named must exist.
     pub fn lock_text(&self) -> Result<Option<String>, Failure> {
         let path = self.lock_path();
-        match std::fs::read_to_string(&path) {
+        match File::open(&path).and_then(|file| text_from(file, LARGEST)) {
             Ok(text) => Ok(Some(text)),
             Err(e) if e.kind() == ErrorKind::NotFound && self.lock.is_none() => Ok(None),
             Err(e) => Err(unreadable(&format!("the lock {}", path.display()), &e)),
@@ -73,13 +75,55 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 /// NIC is on which switch), that table is put into the text. If the file is itself a wiring table,
 /// returns the text of a cluster file with this table and defaults.
 pub fn cluster_text(path: &Path) -> Result<String, Failure> {
-    let beside = |wiring: &str| read_text(&path.with_file_name(wiring));
-    tresse_cluster::with_wiring(read_text(path)?, beside)
+    tresse_cluster::with_wiring(read_text(path)?, |name| {
+        let table = read_wiring(&path.with_file_name(name));
+        table.map_err(|failure| {
+            let message = format!("{}, key `wiring`: {}", path.display(), failure.message);
+            Failure { message, ..failure }
+        })
+    })
+}
+
+/// Reads a file with a wiring table. One that is no table is refused here, where its name is known.
+fn read_wiring(path: &Path) -> Result<String, Failure> {
+    let text = read_text(path)?;
+    match Wiring::parse(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => {
+            let (file, help) = (path.display(), tresse_cluster::WIRING_HELP);
+            Err(Failure::new(Code::BadFile, format!("{file}: {error}\n  help: {help}")))
+        }
+    }
 }
 
 /// Reads a file that the operator named. If there is none, the error suggests a file with a similar name.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|e| {
+    read_up_to(path, LARGEST)
+}
+
+/// Reads a file that another program wrote, such as a trace or a dump: it may be larger than one written by hand.
+pub fn read_long(path: &Path) -> Result<Vec<u8>, Failure> {
+    read_up_to(path, LARGEST_DUMP)
+}
+
+/// Reads all bytes, but not more than `most`: a device such as `/dev/zero` has no end.
+pub fn bytes_from(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if from.take(most + 1).read_to_end(&mut bytes)? as u64 > most {
+        let words = format!("it is larger than {} MiB", most >> 20);
+        return Err(io::Error::new(ErrorKind::FileTooLarge, words));
+    }
+    Ok(bytes)
+}
+
+/// As [`bytes_from`], for a text in UTF-8.
+pub fn text_from(from: impl Read, most: u64) -> io::Result<String> {
+    let wrong = |error| io::Error::new(ErrorKind::InvalidData, error);
+    String::from_utf8(bytes_from(from, most)?).map_err(wrong)
+}
+
+fn read_up_to(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    File::open(path).and_then(|file| bytes_from(file, most)).map_err(|e| {
         match similar(path).filter(|_| e.kind() == ErrorKind::NotFound) {
             Some(near) => {
                 let words = format!("cannot read {}: {e}; did you mean {near}?", path.display());
@@ -91,7 +135,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The failure that a file cannot be read. `what` names the file.
-fn unreadable(what: &str, error: &io::Error) -> Failure {
+pub fn unreadable(what: &str, error: &io::Error) -> Failure {
     let help = tresse_base::text::read_help(error.kind());
     let help = help.map_or_else(String::new, |help| format!("\n  help: {help}"));
     Failure::new(Code::BadFile, format!("cannot read {what}: {error}{help}"))
@@ -208,15 +252,15 @@ pub fn build_after(
     Ok(Change { plan: build(cluster, &lock, path)?, old, lock, held })
 }
 
-/// Returns the node of this name in the cluster. If there is none, the error suggests the node that
-/// may have been meant.
-pub fn node_named(cluster: &Cluster, name: &str) -> Result<NodeId, Failure> {
+/// Returns the node of this name in the cluster of `file`. If there is none, the error suggests the node
+/// that may have been meant.
+pub fn node_named(cluster: &Cluster, name: &str, file: &Path) -> Result<NodeId, Failure> {
     cluster.node_named(name).ok_or_else(|| {
         let names = cluster.nodes.iter().map(|node| node.name.as_str());
         let help = match (cluster.switch_named(name), tresse_base::text::nearest(name, names)) {
             (Some(_), _) => "that is a switch: name a node".to_owned(),
             (None, Some(near)) => format!("did you mean `{near}`?"),
-            (None, None) => "`tresse plan` lists them".to_owned(),
+            (None, None) => format!("`tresse plan {}` lists all nodes", file.display()),
         };
         Failure::new(Code::Usage, format!("the cluster has no node `{name}`: {help}"))
     })
@@ -253,6 +297,12 @@ pub fn refuse_foreign_lock(before: &Lock, cluster: &Cluster, path: &Path) -> Res
         ),
     ))
 }
+
+/// The size in bytes of the largest file that is read: far more than any cluster file, lock or table has.
+pub const LARGEST: u64 = 64 << 20;
+
+/// The size in bytes of the largest trace or dump that is read.
+pub const LARGEST_DUMP: u64 = 1 << 30;
 
 /// How many violations are shown when a plan is refused.
 const SHOWN: usize = 10;
@@ -291,8 +341,15 @@ pub fn replace(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     write().map_err(|e: io::Error| {
         // Remove what was written, and report the first error.
         let _ = std::fs::remove_file(&new);
-        Failure::new(Code::Fault, format!("cannot write {}: {e}", path.display()))
+        unwritable(path, &e)
     })
+}
+
+/// The failure that a file cannot be written.
+pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let help = tresse_base::text::write_help(error.kind());
+    let help = help.map_or_else(String::new, |help| format!("\n  help: {help}"));
+    Failure::new(Code::Fault, format!("cannot write {}: {error}{help}", path.display()))
 }
 
 #[cfg(test)]
@@ -320,6 +377,16 @@ mod tests {
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         replace(&directory.path().join("fresh"), "text").unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn what_has_no_end_is_refused() {
+        let endless = || io::repeat(b'#');
+        assert_eq!(bytes_from(endless(), 1 << 20).unwrap_err().kind(), ErrorKind::FileTooLarge);
+        let told = text_from(endless(), 1 << 20).unwrap_err().to_string();
+        assert_eq!(told, "it is larger than 1 MiB");
+        assert_eq!(text_from(endless().take(1 << 20), 1 << 20).unwrap().len(), 1 << 20);
+        assert_eq!(text_from(&b"\xe9"[..], 9).unwrap_err().kind(), ErrorKind::InvalidData);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `tresse bugreport`: collects what is needed to analyse a fault into one text file. Read it before you send it.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use tresse_control::Client;
 
 use super::connection::NodeArgs;
 use crate::fail::{self, Code, Failure};
-use crate::output;
+use crate::{input, output};
 
 /// The most bytes of one file or program's output that are taken, from its end.
 const MOST: usize = 1 << 20;
@@ -83,9 +83,7 @@ impl Bugreport {
                 out.flush()?;
             }
             Some(path) => {
-                fs::write(path, text).map_err(|e| {
-                    Failure::new(Code::Fault, format!("cannot write {}: {e}", path.display()))
-                })?;
+                fs::write(path, text).map_err(|e| input::unwritable(path, &e))?;
                 fail::say(&format!(
                     "{}: addresses, MACs and names of this network are in it; read it before you \
                      send it",
@@ -138,7 +136,8 @@ fn json<T: Serialize, E: std::fmt::Display>(answer: Result<T, E>) -> Result<Stri
 }
 
 fn file(path: &Path) -> Section {
-    let text = fs::read(path).map(|bytes| end(&bytes));
+    let text = File::open(path).and_then(|file| input::bytes_from(file, input::LARGEST));
+    let text = text.map(|bytes| end(&bytes));
     let text = text.unwrap_or_else(|error| format!("not read: {error}"));
     Section::new(&path.display().to_string(), text)
 }

@@ -55,7 +55,7 @@ impl Cables {
     /// Which node of the cluster file the daemon's machine is.
     fn which(&self, cluster: &Cluster, list: &NeighbourList) -> Result<NodeId, Failure> {
         if let Some(name) = &self.node {
-            return input::node_named(cluster, name);
+            return input::node_named(cluster, name, &self.file);
         }
         if let Some(node) = list.node.as_ref().and_then(|name| cluster.node_named(name)) {
             return Ok(node);

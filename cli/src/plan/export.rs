@@ -117,12 +117,12 @@ fn write_all(directory: &Path, files: &[ExportFile]) -> Result<Vec<PathBuf>, Fai
         fs::create_dir_all(parent).map_err(|e| {
             let help = match e.kind() {
                 ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
-                    "\n  help: that is a file: name with -o a directory, in which the files are written"
+                    "that is a file: name with -o a directory, in which the files are written"
                 }
-                ErrorKind::PermissionDenied => "\n  help: name with -o a directory that you may write to",
-                _ => "",
+                _ => "name with -o a directory that you may write to",
             };
-            let words = format!("cannot create the directory {}: {e}{help}", parent.display());
+            let words =
+                format!("cannot create the directory {}: {e}\n  help: {help}", parent.display());
             Failure::new(Code::Fault, words)
         })?;
         input::replace(&path, &file.text)?;

@@ -28,7 +28,8 @@ impl Paths {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let named = |name: &Option<String>| {
-            name.as_deref().map(|name| input::node_named(plan.cluster(), name)).transpose()
+            let node = |name| input::node_named(plan.cluster(), name, &self.cluster.file);
+            name.as_deref().map(node).transpose()
         };
         let (from, to) = (named(&self.from)?, named(&self.to)?);
         if let (Some(name), true) = (&self.from, from == to) {

@@ -25,7 +25,7 @@ impl Trace {
     /// Computes the plan and prints the paths.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
-        let named = |name: &str| input::node_named(plan.cluster(), name);
+        let named = |name: &str| input::node_named(plan.cluster(), name, &self.cluster.file);
         let (from, to) = (named(&self.from)?, named(&self.to)?);
         if from == to {
             let message = format!("`{}` needs no path to itself: name two nodes", self.from);

@@ -26,6 +26,7 @@ fn a_wrong_command_line_exits_with_2() {
         &["apply", file, "--confirm", "60s", "--dry-run"],
         &["unfuse", "4095"],
         &["completion", "word-processor"],
+        &["lab", "up", "configs/ring-4.toml", "--no-daemon", "--name", "../x"],
     ] {
         let ran = tresse(args).exits(2);
         assert!(ran.stdout.is_empty() && !ran.stderr.is_empty(), "{args:?}");
@@ -229,10 +230,60 @@ fn a_node_that_is_not_there_is_told_with_what_was_meant() {
         (&["trace", file, "n00", "s05"], "no node `s05`: that is a switch: name a node"),
         (&["paths", file, "--from", "n16"], "no node `n16`: did you mean `n1"),
         (&["paths", file, "--from", "n03", "--to", "n03"], "`n03` needs no path to itself"),
-        (&["plan", file, "--node", "elsewhere"], "no node `elsewhere`: `tresse plan` lists them"),
+        (
+            &["plan", file, "--node", "elsewhere"],
+            "no node `elsewhere`: `tresse plan configs/torus16.toml` lists all nodes",
+        ),
     ] {
         let refused = tresse(args).exits(2);
         assert!(refused.stderr.contains(reported), "{}", refused.stderr);
+    }
+}
+
+/// Each message says what is wrong, and none advises what is refused itself.
+#[test]
+fn wrong_values_are_told_with_what_is_right() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let flat =
+        |wiring: &str| format!("fabric.topology = {{ kind = \"fnn\", wiring = \"{wiring}\" }}\n");
+    write("empty.txt", "");
+    write("prose.txt", "0: 0 1\nswitch one\n");
+    let ring = "[fabric]\ntopology = { kind = \"ring\", nodes = 3 }\n[[node]]\nname = \"n0\"\n\
+                nics = [{ name = \"eth0\", mac = \"01:00:00:00:00:00\" }]\n";
+    let star = "[fabric]\ntopology = { kind = \"explicit\" }\n[[switch]]\nname = \"s0\"\nports = 1\n\
+                [[node]]\nname = \"n0\"\nnics = [{ switch = \"s0\", port = \"x\" }]\n";
+    for (name, text, told) in [
+        (
+            "a.toml",
+            flat("empty.txt"),
+            "a.toml, key `wiring`: DIR/empty.txt: there is no line `switch: ",
+        ),
+        (
+            "b.toml",
+            flat("prose.txt"),
+            "DIR/prose.txt: line 2: expected `switch: pc pc ...`, found `switch one`",
+        ),
+        (
+            "c.toml",
+            flat("none.txt"),
+            "c.toml, key `wiring`: cannot read DIR/none.txt: No such file",
+        ),
+        ("d.toml", ring.into(), "help: leave it out"),
+        ("e.toml", star.into(), "`x` is not a port: the only port is 1"),
+        ("tresse.lock", "format = \"one\"\n".into(), "; take the lock from a copy"),
+    ] {
+        let file = write(name, &text);
+        let ran = match name {
+            "tresse.lock" => tresse(["plan", "configs/torus16.toml", "--lock", &file]).exits(3),
+            _ => tresse(["check", &file]).exits(3),
+        };
+        let stderr = ran.stderr.replace(&directory.path().display().to_string(), "DIR");
+        assert!(stderr.contains(told), "{name}: {stderr}");
     }
 }
 
@@ -279,6 +330,14 @@ fn what_cannot_be_used_is_told_with_a_remedy() {
             1,
             &["export", torus, "ios", "-o", "Makefile"],
             "help: that is a file: name with -o a directory",
+        ),
+        (1, &["export", torus, "ios", "-o", "/proc/nope"], "help: name with -o a directory"),
+        (1, &["compare", "--plot", "/nope/x.svg"], "help: make its directory first"),
+        (1, &["bugreport", "-o", "/nope/x"], "help: make its directory first"),
+        (
+            3,
+            &["plan", "/dev/zero"],
+            "cannot read /dev/zero: it is larger than 64 MiB\n  help: check",
         ),
         (2, &["simulate", torus, "--traffic", "local:999999"], "a number of switches from 0 to 16"),
         (2, &["macs", "--name", ""], "--name: `` is not a name of 1 to"),

@@ -77,6 +77,25 @@ pub const fn read_help(error: ErrorKind) -> Option<&'static str> {
         ErrorKind::IsADirectory => Some("name a file in this directory"),
         ErrorKind::PermissionDenied => Some("run this as a user who may read the file"),
         ErrorKind::InvalidData => Some("save the file as UTF-8"),
+        ErrorKind::FileTooLarge => Some("check the path: no file of this kind is that large"),
+        _ => None,
+    }
+}
+
+/// Returns what to do about a file or directory that cannot be written; `None` if the error speaks for itself.
+#[must_use]
+pub const fn write_help(error: ErrorKind) -> Option<&'static str> {
+    match error {
+        ErrorKind::NotFound => Some("make its directory first, or name another place"),
+        ErrorKind::NotADirectory => Some("a part of the path is a file: name another place"),
+        ErrorKind::IsADirectory => Some("name a file in this directory"),
+        ErrorKind::PermissionDenied => {
+            Some("run this as a user who may write there, or name another place")
+        }
+        ErrorKind::ReadOnlyFilesystem => Some("name a place on another file system"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            Some("make room there, or name another place")
+        }
         _ => None,
     }
 }
@@ -119,8 +138,21 @@ mod tests {
             (ErrorKind::IsADirectory, "name a file"),
             (ErrorKind::PermissionDenied, "a user who may read the file"),
             (ErrorKind::InvalidData, "as UTF-8"),
+            (ErrorKind::FileTooLarge, "check the path"),
         ] {
             assert!(read_help(error).unwrap().contains(help), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_has_a_remedy() {
+        for (error, help) in [
+            (ErrorKind::NotFound, "make its directory"),
+            (ErrorKind::IsADirectory, "name a file"),
+            (ErrorKind::PermissionDenied, "a user who may write there"),
+            (ErrorKind::StorageFull, "make room"),
+        ] {
+            assert!(write_help(error).unwrap().contains(help), "{error}");
         }
     }
 

@@ -36,15 +36,15 @@ impl Party {
             return Err(usage("--listen: only --launcher manual uses it".into()));
         }
         let mut names = args.fleet.nodes(plan.cluster())?;
+        let node = |name: &String| input::node_named(plan.cluster(), name, &args.cluster.file);
         for source in sources {
-            input::node_named(plan.cluster(), source)?;
+            node(source)?;
             if !names.contains(source) {
                 return Err(usage("--except: the source is left out, and must take part".into()));
             }
         }
-        let numbers = |names: &[String]| -> Result<Vec<NodeId>, Failure> {
-            names.iter().map(|name| input::node_named(plan.cluster(), name)).collect()
-        };
+        let numbers =
+            |names: &[String]| -> Result<Vec<NodeId>, Failure> { names.iter().map(node).collect() };
         let all = numbers(&names)?;
         let mut to = all.clone();
         if let Some(text) = &args.to {

@@ -47,7 +47,7 @@ pub fn which(
 ) -> Result<NodeId, Failure> {
     let cluster = plan.cluster();
     if let Some(name) = name {
-        return input::node_named(cluster, name);
+        return input::node_named(cluster, name, file);
     }
     let macs: BTreeSet<Mac> = links.values().filter_map(Link::mac).collect();
     let has = |node: &tresse_topology::cluster::Node| {

@@ -45,7 +45,7 @@ fn read(dump: &Path, topology: Option<&Path>) -> Result<LftNetwork, Failure> {
 
 /// The text of a file. Descriptions of nodes may contain any bytes.
 fn lossy(path: &Path) -> Result<String, Failure> {
-    Ok(String::from_utf8_lossy(&input::read_bytes(path)?).into_owned())
+    Ok(String::from_utf8_lossy(&input::read_long(path)?).into_owned())
 }
 
 fn text(out: &mut impl Write, r: &LftReport) -> std::io::Result<()> {

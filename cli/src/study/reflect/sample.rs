@@ -2,7 +2,7 @@
 //! the running lab.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use tresse_base::units::Rate;
 use tresse_plan::MeasuredLoads;
 
 use crate::fail::{Code, Failure};
+use crate::input;
 
 /// Arguments of `tresse reflect suggest` that say where the two samples of the traffic counters
 /// come from: files, or the running lab.
@@ -116,14 +117,12 @@ impl Samples {
 
 fn read(path: &Path) -> Result<Bytes, Failure> {
     let name = path.display().to_string();
-    let bad = |e| Failure::new(Code::BadFile, format!("cannot read {name}: {e}"));
-    let mut text = String::new();
-    if path == Path::new("-") {
-        std::io::stdin().read_to_string(&mut text).map_err(bad)?;
+    let text = if path == Path::new("-") {
+        input::text_from(std::io::stdin(), input::LARGEST_DUMP)
     } else {
-        text = std::fs::read_to_string(path).map_err(bad)?;
-    }
-    parse(&text, &name)
+        File::open(path).and_then(|file| input::text_from(file, input::LARGEST_DUMP))
+    };
+    parse(&text.map_err(|e| input::unreadable(&name, &e))?, &name)
 }
 
 /// Bytes on the wire from each end to each other, over all VLANs and parallel cables.

@@ -74,7 +74,10 @@ impl Simulate {
                     .filter(|percent| (0.0..=100.0).contains(percent))
                     .ok_or_else(|| wrong("expected a percentage, such as hot-spot:5 or hot-spot:5:n03".into()))?;
                 let node = match node {
-                    Some(name) => input::node_named(plan.cluster(), name)?,
+                    Some(name) => {
+                        let file = self.file.as_deref().unwrap_or(Path::new("FILE"));
+                        input::node_named(plan.cluster(), name, file)?
+                    }
                     None => NodeId(0),
                 };
                 Ok(TrafficPattern::HotSpot { node: node.0, share: (percent * 100.0).round() as u32 })
@@ -116,14 +119,16 @@ impl<const N: usize> TraceLine<N> {
 
     fn node(&self, plan: &Plan, at: usize) -> Result<NodeId, Failure> {
         let name = &self.words[at];
-        input::node_named(plan.cluster(), name)
-            .map_err(|_| self.wrong(&format!("the fabric has no node `{name}`")))
+        let none = || self.wrong(&format!("the fabric has no node `{name}`"));
+        plan.cluster().node_named(name).ok_or_else(none)
     }
 }
 
 /// The lines of a file that are neither empty nor a comment; each must have N words.
 fn lines<const N: usize>(path: &Path) -> Result<Vec<TraceLine<N>>, Failure> {
-    let text = input::read_text(path)?;
+    let bytes = input::read_long(path)?;
+    let name = path.display().to_string();
+    let text = tresse_cluster::text_of(&bytes, &name).map_err(input::refused)?;
     let mut all = Vec::new();
     for (at, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default();
