@@ -60,6 +60,7 @@ pub const TESTS: Tests = &[
     // The virtual machine's kernel forwards IPv6 by all interfaces or by none.
     ("k7_ipv6_of_hosts_that_route_before_force_forwarding", || file_by_the_daemon(DUAL, 3)),
     ("routed_by_the_daemon_the_kernel_holds_what_the_script_installs", holds_what_the_script_does),
+    ("routed_by_the_daemon_a_ring_of_4_tells_what_the_readme_shows", tells_what_the_readme_shows),
     ("routed_lines_on_one_switch_are_apart", lines_on_one_switch_are_apart),
     ("routed_by_the_daemon_a_line_of_a_shared_switch_is_outlived", daemon_outlives_a_shared_line),
     ("routed_an_exported_script_comes_and_goes", exported_script_comes_and_goes),
@@ -128,6 +129,23 @@ fn file_by_the_daemon(text: &str, every: usize) {
         eventually("in sync again", 60, || lab.in_sync());
     }
     assert_eq!(silent(&lab), [], "all healed");
+}
+
+/// After a failure `tresse status` prints what the README shows, once the daemon has seen it.
+fn tells_what_the_readme_shows() {
+    let text = include_str!("../../../README.md");
+    let shown = text.split("lab exec n0 -- tresse status\n").nth(1).unwrap();
+    let shown: Vec<&str> =
+        shown.lines().map(str::trim).take_while(|l| !l.starts_with('$')).collect();
+    assert_eq!(shown.len(), 6, "{shown:?}");
+    let lab = Lab::up(include_str!("../../../configs/ring-4.toml"), &[]);
+    eventually("in sync", 60, || lab.in_sync());
+    assert!(lab.verb(&["fail", "n0-n1"]).1);
+    eventually("status as in the README", 60, || {
+        let (status, _) = lab.verb(&["exec", "n0", "--", "tresse", "status"]);
+        let lines: Vec<&str> = status.lines().map(str::trim).collect();
+        if lines == shown { Ok(()) } else { Err(status) }
+    });
 }
 
 pub fn none<T>(found: Vec<T>) -> Result<(), Vec<T>> {
