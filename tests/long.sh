@@ -1,6 +1,7 @@
 #!/bin/sh
 # `make soak`: the long forms of what `make test` proves, an hour in all: the soak for SOAK_SECONDS
-# (default 1800; SOAK_SEED and SOAK_ROUND, which it prints, go on where one stopped), labs of many nodes,
+# (default 1800; SOAK_SEED and SOAK_ROUND, which it prints, go on where one stopped), twenty changes of plan
+# on each kind of fabric (CHANGES_ROUNDS, CHANGES_SEED, CHANGES_ROUND), labs of many nodes,
 # thirty rounds of copies under faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that
 # is killed at every step of a change, and the Debian package as cargo-deb makes it.
 set -u
@@ -17,6 +18,7 @@ stage build tests --tests --no-run || {
     exit 1
 }
 stage soak env SOAK_SECONDS="${SOAK_SECONDS:-1800}" tests/soak.sh
+stage 'changes of plan' env CHANGES_ROUNDS="${CHANGES_ROUNDS:-20}" tests/changes.sh
 stage 'labs without VLANs' tests --test fabric -- long_routed_
 stage 'power cuts' tests --test node -- long_power_
 host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")

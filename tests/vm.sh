@@ -25,6 +25,7 @@ stage 'vm: a node' tests --test node -- --skip power_ --skip flat_ --skip long_
 stage 'vm: labs' tests --test fabric -- --skip routed_ --skip long_
 stage 'vm: kernel' tests --test kernel -- vm_
 unset "CARGO_TARGET_${host}_RUNNER"
+stage 'vm: changes' tests/changes.sh vm mesh
 stage 'vm: soak' env SOAK_SECONDS="${SOAK_SECONDS:-60}" tests/soak.sh
 
 [ "$alone" = no ] || stages_end

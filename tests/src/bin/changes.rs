@@ -9,7 +9,7 @@ use tresse_lab::probe;
 use tresse_lab::state::Shaping;
 use tresse_tests::changes::{KINDS, Kind, Options, trial};
 
-const ROUNDS: u64 = 20;
+const ROUNDS: u64 = 0;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

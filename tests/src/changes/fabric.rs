@@ -66,12 +66,15 @@ impl Fabric {
         Self { kind, size, strategy, paths: 2, mptcp: false, reflect: false, slow: None }
     }
 
-    /// Another state, one change away: all changes that the kind allows take turns from `round` to
-    /// round. Returns it with the change in words.
+    /// The number of different changes that its kind allows.
     #[must_use]
-    pub fn next(&self, round: u64, random: &mut Random) -> (Self, String) {
+    pub fn changes(&self) -> u64 {
+        self.possible().len() as u64
+    }
+
+    fn possible(&self) -> Vec<Change> {
         let kind = self.kind;
-        let possible = [
+        let all = [
             (Change::Paths, true),
             (Change::Size, kind.sizes.len() > 1),
             (Change::Strategy, kind.strategies.len() > 1),
@@ -79,8 +82,15 @@ impl Fabric {
             (Change::Reflect, kind.reflect),
             (Change::Rate, true),
         ];
-        let possible: Vec<Change> =
-            possible.into_iter().filter_map(|(c, can)| can.then_some(c)).collect();
+        all.into_iter().filter_map(|(change, can)| can.then_some(change)).collect()
+    }
+
+    /// Another state, one change away: all changes that the kind allows take turns from `round` to
+    /// round. Returns it with the change in words.
+    #[must_use]
+    pub fn next(&self, round: u64, random: &mut Random) -> (Self, String) {
+        let kind = self.kind;
+        let possible = self.possible();
         let mut next = *self;
         let words = match possible[(round % possible.len() as u64) as usize] {
             Change::Paths => {
@@ -91,7 +101,7 @@ impl Fabric {
                 next.size = other(self.size, kind.sizes.len(), random);
                 // The node may be gone.
                 next.slow = None;
-                format!("{} to {}", kind.sizes[self.size], kind.sizes[next.size])
+                format!("size {} to {}", self.size, next.size)
             }
             Change::Strategy => {
                 let now = kind.strategies.iter().position(|it| Some(*it) == self.strategy);
@@ -190,7 +200,7 @@ pub const KINDS: &[Kind] = &[
         sizes: &["kind = \"fnn\"\nwiring = \"\"\"\nFLAT24\"\"\""],
         strategies: &[],
         mptcp: true,
-        reflect: true,
+        reflect: false,
     },
     switched(
         "torus",

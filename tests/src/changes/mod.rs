@@ -34,7 +34,7 @@ const AROUND: Duration = Duration::from_millis(300);
 /// Options of the trial: how many rounds, the seed of all random choices, and the first round.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Number of rounds of each kind.
+    /// Number of rounds of each kind; 0: one for each change that the kind allows.
     pub rounds: u64,
     /// The seed.
     pub seed: u64,
@@ -65,7 +65,8 @@ pub fn trial(kind: &'static Kind, options: Options) -> Result<Row, String> {
     lab.settled()?;
     let mut row = Row::default();
     // A run that begins with a later round goes through the same states.
-    for round in 0..options.round + options.rounds {
+    let rounds = if options.rounds == 0 { fabric.changes() } else { options.rounds };
+    for round in 0..options.round + rounds {
         let mut random = Random::new(options.seed.wrapping_mul(0x0100_0000_01b3) ^ round);
         let (next, words) = fabric.next(round, &mut random);
         fabric = next;
