@@ -1,13 +1,15 @@
 //! `tresse diff`: prints the operations (add, change or remove a kernel object) that would make the
-//! kernel equal to this node's part of the plan.
+//! kernel equal to this node's part of the plan, or, for all nodes, that a rollout would do.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::answer::{code_of, write_operations, write_pending};
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
+use crate::fleet::{FleetArgs, differences};
 use crate::output;
 
 /// Arguments of `tresse diff`, which prints the operations that would make the kernel equal to the
@@ -16,11 +18,19 @@ use crate::output;
 pub struct Diff {
     #[command(flatten)]
     node: NodeArgs,
+    /// Print what a rollout of this cluster file would do on each node.
+    #[arg(long, value_name = "FILE")]
+    all: Option<PathBuf>,
+    #[command(flatten)]
+    fleet: FleetArgs,
 }
 
 impl Diff {
     /// Asks the daemon and prints; exits with 1 if there is a difference, with 5 if only pending parts are missing.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        if let Some(file) = &self.all {
+            return differences::show(file, &self.fleet, json);
+        }
         let difference = self.node.connect()?.diff()?;
         let mut out = output::stdout();
         if json {

@@ -244,7 +244,7 @@ pub struct Event {
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// `applied`, `rolled-back`, `withdrawn`, `drift`, `link`, `proven`, `fused`, `unfused`, `path-down`,
+    /// `applied`, `confirmed`, `moved`, `waiting`, `settled`, `rolled-back`, `withdrawn`, `drift`, `link`, `proven`, `fused`, `unfused`, `path-down`,
     /// `path-up`, `drained`, `undrained`, `pinned`, `unpinned`, `resync` or `failed`; `hello` for the
     /// first event of every stream.
     pub kind: String,

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
-use tresse_control::{PendingLine, WaitLine};
+use tresse_control::{Alert, PendingLine, WaitLine};
 use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
-use super::transition::{HeardSenders, LINGER_MS, Transition, holders};
-use super::{Effect, Engine, Prepared};
+use super::transition::{HeardSenders, LINGER_MS, REPORT_MS, Transition, holders};
+use super::{Effect, Engine, Prepared, publish};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
 const ASK_MS: u64 = 1000;
@@ -133,6 +133,8 @@ impl Engine {
             if self.transition.proven_at.is_some() && !waits && still {
                 // Stored first: after a crash it is still true.
                 self.stored.moved = true;
+                let words = "sends by this plan; the one before is kept until all nodes do";
+                publish(out, Alert::Info, "moved", &current.generation, words);
                 self.look_again(now);
             }
         } else if self.transition.announced_at.is_none() {
@@ -147,7 +149,33 @@ impl Engine {
             self.transition.all_at = None;
         } else if *self.transition.all_at.get_or_insert(now) + LINGER_MS <= now {
             self.end_transition();
+            let words = "the plan before is removed";
+            publish(out, Alert::Info, "settled", &current.generation, words);
             self.look_again(now);
+        }
+        self.report_waits(now, out);
+    }
+
+    /// Publishes an event for other nodes that this node has waited for for a while.
+    fn report_waits(&mut self, now: u64, out: &mut Vec<Effect>) {
+        let waits = self.waits(now);
+        let others: Vec<&WaitLine> = waits.iter().filter(|wait| wait.node.is_some()).collect();
+        let Some(first) = others.first() else {
+            self.transition.report_at = None;
+            return;
+        };
+        if first.since_ms < REPORT_MS {
+            self.transition.report_at = Some(now + REPORT_MS - first.since_ms);
+            return;
+        }
+        self.transition.report_at = None;
+        let waited: Vec<_> = others.iter().map(|w| (w.node.clone(), w.what.clone())).collect();
+        if waited != self.transition.reported {
+            for wait in &others {
+                let node = wait.node.as_deref().unwrap_or_default();
+                publish(out, Alert::Info, "waiting", node, &wait.to_string());
+            }
+            self.transition.reported = waited;
         }
     }
 

@@ -89,6 +89,15 @@ impl Engine {
                     self.confirm_at = None;
                     self.stored.withdrawn = false;
                     self.drop_pins(out);
+                    let generation = self.stored.current.as_ref().map(|c| c.generation.clone());
+                    let message = "the plan stays";
+                    super::publish(
+                        out,
+                        tresse_control::Alert::Info,
+                        "confirmed",
+                        &generation.unwrap_or_default(),
+                        message,
+                    );
                     self.note(call, out);
                 }
             }

@@ -27,6 +27,8 @@ pub type HeardSenders = BTreeSet<(Option<Vid>, Mac)>;
 const PATIENCE: u64 = 40;
 /// How long frames of the old plan may be in flight after the last peer has moved.
 pub(super) const LINGER_MS: u64 = 1000;
+/// What is waited for so long is reported by an event.
+pub(super) const REPORT_MS: u64 = 2000;
 /// State of a change from one plan to the next on this node: which announcements it has heard, by
 /// which plan each peer sends, and when the old plan can be removed.
 #[derive(Debug, Default)]
@@ -46,6 +48,10 @@ pub struct Transition {
     pub(super) all_at: Option<u64>,
     /// When the next silent peer will be given up.
     pub(super) silent_at: Option<u64>,
+    /// The nodes whose absence was reported by an event, with what they were waited for.
+    pub(super) reported: Vec<(Option<String>, String)>,
+    /// When to report what is waited for.
+    pub(super) report_at: Option<u64>,
     /// Milliseconds between canaries on a VLAN of this fabric.
     pub(super) every: u64,
 }
@@ -56,10 +62,11 @@ impl Transition {
         &self.heard
     }
 
-    /// The next time at which a canary is due, a peer is given up, or the old plan can be removed.
+    /// The next time at which a canary is due, a peer is given up, a wait is reported, or the old plan
+    /// can be removed.
     pub fn deadline(&self) -> Option<u64> {
         let end = self.all_at.map(|at| at + LINGER_MS);
-        self.asks.values().copied().chain(self.silent_at).chain(end).min()
+        self.asks.values().copied().chain(self.silent_at).chain(self.report_at).chain(end).min()
     }
 
     /// Since when this node has waited for what it waits for now.

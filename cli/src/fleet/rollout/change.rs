@@ -6,23 +6,29 @@ use std::time::{Duration, Instant};
 
 use tresse_control::{ApplyRequest, Client, ClientError, NodeError, Status, waiting};
 
+use super::progress::Shown;
 use super::state::Run;
 use crate::fail::Failure;
+use crate::output::count;
 
 /// Time between two questions whether all nodes are done.
 const LOOK: Duration = Duration::from_millis(500);
+/// What lasts less long is not worth a line.
+const LONG_MS: u64 = 2000;
 
 impl Run {
     /// Installs the plan on every node; without a confirm each node rolls back by itself.
     pub fn apply(&mut self, request: &ApplyRequest) -> bool {
         let answers = self.fleet.each(|_| true, |client| client.apply(request));
-        let mut fine = true;
+        let (mut fine, mut shown) = (true, Vec::new());
         for (node, answer) in answers {
-            let line = self.lines.entry(node).or_default();
+            let line = self.lines.entry(node.clone()).or_default();
             match answer {
                 Ok(applied) => {
                     line.after = applied.generation;
                     line.operations = applied.operations.len();
+                    let words = format!("installed, {}", count(line.operations, "operation"));
+                    shown.push((node, Shown::new(words)));
                 }
                 Err(failure) => {
                     line.error = Some(failure.message);
@@ -30,6 +36,7 @@ impl Run {
                 }
             }
         }
+        self.progress.show(shown);
         fine
     }
 
@@ -37,14 +44,20 @@ impl Run {
     pub fn settle(&mut self, until: Instant) -> bool {
         loop {
             let answers = self.fleet.each(|_| true, Client::status);
-            let waits = answers.into_iter().filter_map(|(node, answer)| match answer {
-                Ok(status) => {
-                    let why = self.waits(&node, &status)?;
-                    Some((node, why))
-                }
-                Err(failure) => Some((node, failure.message)),
-            });
-            let waits: BTreeMap<String, String> = waits.collect();
+            let mut shown = Vec::new();
+            let mut waits: BTreeMap<String, String> = BTreeMap::new();
+            for (node, answer) in answers {
+                let why = match answer {
+                    Ok(status) => {
+                        let why = self.waits(&node, &status);
+                        shown.extend(state(&status, why.as_ref()).map(|s| (node.clone(), s)));
+                        why
+                    }
+                    Err(failure) => Some(failure.message),
+                };
+                waits.extend(why.map(|why| (node, why)));
+            }
+            self.progress.show(shown);
             if waits.is_empty() {
                 return true;
             }
@@ -82,6 +95,9 @@ impl Run {
         for (node, why) in &again {
             self.lines.entry(node.clone()).or_default().error = Some(why.clone());
         }
+        let all: Vec<String> = self.lines.keys().cloned().collect();
+        let confirmed = all.into_iter().filter(|node| !again.contains_key(node));
+        self.progress.show(confirmed.map(|node| (node, Shown::new("confirmed"))));
         again.is_empty()
     }
 
@@ -111,4 +127,12 @@ impl Run {
         }
         (!status.in_sync).then(|| "is not in sync".into())
     }
+}
+
+/// What to show of a node: that it is done, or what it has waited for since a while.
+fn state(status: &Status, why: Option<&String>) -> Option<Shown> {
+    let Some(why) = why else { return Some(Shown::new("changed")) };
+    let wait = status.waits.first()?;
+    let key = format!("{:?} {}", wait.node, wait.what);
+    (wait.since_ms >= LONG_MS).then(|| Shown { key, words: why.clone() })
 }

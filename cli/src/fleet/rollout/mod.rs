@@ -13,6 +13,7 @@
 mod after;
 mod before;
 mod change;
+mod progress;
 mod state;
 
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tresse_control::ApplyRequest;
 
+use self::progress::Progress;
 use self::state::{NodeState, Run};
 use crate::duration::duration;
 use crate::fail::{Code, Failure};
@@ -67,6 +69,7 @@ impl Rollout {
             fleet: self.fleet.fleet(names),
             generation: plan.generation().into(),
             partial,
+            progress: Progress::default(),
         };
         let code = self.roll(&mut run, request)?;
         run.report(self.dry_run, code, json)?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::progress::Progress;
 use crate::fleet::nodes::Fleet;
 
 /// The state of one node in a rollout: its plan before and now, and what went wrong. It is also the
@@ -32,6 +33,8 @@ pub struct Run {
     pub lines: BTreeMap<String, NodeState>,
     /// Whether nodes are left out, which go on sending by the plan before.
     pub partial: bool,
+    /// What was shown of the nodes.
+    pub progress: Progress,
 }
 
 /// Formats node names as a hostlist: `n[00-15]`.

@@ -2,11 +2,16 @@
 
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
+use tresse_base::id::NodeId;
 use tresse_control::{NodeError, Withdrawn};
+use tresse_plan::Plan;
 use tresse_reconcile::{ObservedRoute, Operation};
-use tresse_topology::cluster::Strategy;
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
-use super::{ApplyOptions, Engine, Host, Input, Reply, Stored, bare, prepared, settings};
+use super::{
+    ApplyOptions, Arc, Engine, Host, Index, Input, Prepared, Reply, Stored, bare, prepared,
+    settings,
+};
 
 fn applied(reply: Option<Result<Reply, NodeError>>) -> tresse_control::Applied {
     match reply {
@@ -361,6 +366,42 @@ fn a_slice_for_another_node_is_refused() {
     plan.node = "n7".into();
     let refused = host.apply(&plan);
     assert!(matches!(refused, Some(Err(NodeError::WrongNode { .. }))), "{refused:?}");
+}
+
+/// Node 1 of a ring of four; its cables lead to n0 and n2.
+fn in_a_ring(paths: u32) -> Prepared {
+    let ring = TopologyShape::Ring { nodes: 4 };
+    let plan = Plan::build(Cluster::generated(ring, 1, 1, Strategy::Xy, paths)).unwrap();
+    let mut prepared = Prepared::new(&plan, NodeId(1), format!("{paths} paths"), None);
+    prepared.index = Arc::new(Index::new(&plan, NodeId(1)));
+    prepared
+}
+
+#[test]
+fn a_change_of_plans_says_whom_it_waits_for_and_goes_on_without_the_silent() {
+    let mut host = Host::new(true);
+    applied(host.apply(&in_a_ring(2)));
+    host.settle();
+    assert_eq!(host.engine.status(host.now).waits, []);
+    host.published.clear();
+    applied(host.apply(&in_a_ring(1)));
+    let began = host.now;
+    host.run_until(began + 3000);
+    let waits = host.engine.status(host.now).waits;
+    let lines: Vec<String> = waits.iter().map(ToString::to_string).collect();
+    let expected = ["n0", "n2"].map(|node| {
+        let nic = if node == "n0" { "eth0" } else { "eth1" };
+        format!("waits for {node}, which was not heard on {nic}, since 3 s, for 37 s more at most if it stays silent")
+    });
+    assert_eq!(lines, expected);
+    let kinds =
+        |host: &Host| host.published.iter().map(|(kind, _)| kind.clone()).collect::<Vec<_>>();
+    assert_eq!(kinds(&host), ["applied", "waiting", "waiting"], "{:?}", host.published);
+    host.run_until(began + 120_000);
+    let status = host.engine.status(host.now);
+    assert!(!status.changing && status.waits.is_empty(), "{status:?}");
+    let kinds = kinds(&host);
+    assert!(kinds.ends_with(&["settled".into()]) && kinds.contains(&"moved".into()), "{kinds:?}");
 }
 
 #[test]
