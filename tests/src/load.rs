@@ -14,12 +14,10 @@ use nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
 use nix::unistd::Pid;
 use tresse_lab::netns;
 
-use crate::pace::Deadline;
-
 /// How often [`Load::account`] looks.
 const LOOK: Duration = Duration::from_millis(100);
-/// What has not arrived after this long, on an idle machine, is lost: a busy or an emulated machine is
-/// slow, not lossy.
+/// What has not arrived when nothing else has for this long is lost: a busy or an emulated machine is slow,
+/// not lossy.
 const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_PORT: u16 = 20_000;
 
@@ -109,12 +107,16 @@ impl Load {
     #[must_use]
     pub fn account(&self) -> (u64, Vec<Miss>) {
         let until = Instant::now();
-        let mut patience = Deadline::after(PATIENCE);
+        let (mut left, mut since) = (usize::MAX, until);
         loop {
-            let late = patience.is_over();
             let mut flows = lock(&self.flows);
-            let done = |flow: &Flow| flow.open.values().all(|sent| *sent > until);
-            if late || flows.iter().all(done) {
+            let open = flows.iter().flat_map(|flow| flow.open.values());
+            let open = open.filter(|sent| **sent <= until).count();
+            if open < left {
+                (left, since) = (open, Instant::now());
+            }
+            let late = since.elapsed() >= PATIENCE;
+            if late || open == 0 {
                 return flows.iter_mut().fold((0, Vec::new()), |(sent, mut misses), flow| {
                     flow.give_up(until);
                     misses.append(&mut flow.misses);
