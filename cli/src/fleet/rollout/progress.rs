@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::state::names;
+use tresse_base::hostlist;
+
 use crate::fail;
 
 /// The state of a node in a rollout, in words.
@@ -43,7 +44,7 @@ impl Progress {
         }
         let line = |(words, nodes): &(String, Vec<String>)| {
             let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
-            format!("{}: {words}", names(&nodes))
+            format!("{}: {words}", hostlist::collapse(&nodes).join(","))
         };
         groups.values().map(line).collect()
     }
