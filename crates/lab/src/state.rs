@@ -16,7 +16,10 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
@@ -173,18 +176,26 @@ impl Directory {
         }
     }
 
-    /// Takes the lab's lock; released when dropped, and by the kernel when this process dies.
+    /// Takes the lab's lock; released when dropped, and by the kernel when this process dies. Waits for
+    /// a short time: a program that the process was just starting when it died holds the lock until
+    /// that program runs.
     pub fn lock(&self) -> Result<Flock<File>, StateError> {
         let path = self.path.join("lock");
+        let end = Instant::now() + PATIENCE;
         loop {
             fs::create_dir_all(&self.path).map_err(at(&self.path))?;
             let file = File::create(&path).map_err(at(&path))?;
-            let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
-                |(_, errno)| match errno {
-                    nix::errno::Errno::EWOULDBLOCK => StateError::Busy { name: self.name.clone() },
-                    other => StateError::Io { path: path.clone(), source: other.into() },
-                },
-            )?;
+            let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => lock,
+                Err((_, Errno::EWOULDBLOCK)) if Instant::now() < end => {
+                    thread::sleep(POLL);
+                    continue;
+                }
+                Err((_, Errno::EWOULDBLOCK)) => {
+                    return Err(StateError::Busy { name: self.name.clone() });
+                }
+                Err((_, errno)) => return Err(at(&path)(errno.into())),
+            };
             // The file may have been removed with its lab between opening and locking it.
             let held = lock.metadata().map_err(at(&path))?.ino();
             if fs::metadata(&path).is_ok_and(|m| m.ino() == held) {
@@ -278,4 +289,42 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> StateError {
 /// `$TRESSE_LAB_DIR`, else `/run/tresse-lab`.
 fn root() -> PathBuf {
     std::env::var_os("TRESSE_LAB_DIR").map_or_else(|| "/run/tresse-lab".into(), PathBuf::from)
+}
+
+/// How long a lock that another process holds is waited for, and how often it is tried.
+const PATIENCE: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// Another process that holds the lock for so many seconds.
+    fn holder(directory: &Directory, seconds: &str) -> Child {
+        fs::create_dir_all(&directory.path).unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", "exec 9>lock; flock 9; echo; exec sleep $0", seconds])
+            .current_dir(&directory.path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
+
+    #[test]
+    fn lock_waits_for_a_process_that_is_about_to_release_it() {
+        let files = tempfile::tempdir().unwrap();
+        let directory = Directory { name: "a".into(), path: files.path().join("a") };
+        let mut child = holder(&directory, "0.3");
+        assert!(directory.lock().is_ok());
+        child.wait().unwrap();
+        let mut child = holder(&directory, "60");
+        assert!(matches!(directory.lock(), Err(StateError::Busy { .. })));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
