@@ -2,8 +2,7 @@
 //! nodes. For each datagram it is known whether it arrived once, more than once, after a later one, or
 //! not at all, and when it was sent.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
+use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::Pid;
 use tresse_lab::netns;
 
@@ -19,7 +19,11 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What has not arrived when nothing else has for this long is lost: a busy or an emulated machine is slow,
 /// not lossy.
 const PATIENCE: Duration = Duration::from_secs(10);
-const FIRST_PORT: u16 = 20_000;
+/// How often arrived datagrams are fetched.
+const FETCH: Duration = Duration::from_millis(2);
+/// Room for what arrives at a node while the receiving thread waits for a processor.
+const ROOM_BYTES: usize = 16 << 20;
+const PORT: u16 = 20_000;
 
 /// A node of the lab that sends and receives datagrams: its name, network namespace and address.
 #[derive(Debug, Clone)]
@@ -58,21 +62,39 @@ pub struct Miss {
 /// dropped.
 #[derive(Debug)]
 pub struct Load {
-    flows: Arc<Mutex<Vec<Flow>>>,
+    book: Arc<Mutex<Book>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
+/// What was sent and has arrived. In each round every pair sends one datagram, with the round's number.
+#[derive(Debug, Default)]
+struct Book {
+    /// Number of the first round in `rounds`; what became of those before is known.
+    first: u64,
+    /// When each round began.
+    rounds: VecDeque<Instant>,
+    flows: Vec<Flow>,
+}
+
+/// The datagrams of one pair.
 #[derive(Debug)]
 struct Flow {
     pair: (String, String),
-    sent: u64,
     /// The highest number that has arrived.
     highest: Option<u64>,
-    open: BTreeMap<u64, Instant>,
+    /// For each of the book's rounds whether its datagram has arrived.
+    arrived: VecDeque<bool>,
+    /// How many have not.
+    open: usize,
+    /// Numbers before the book's rounds that have not arrived.
     lost: BTreeSet<u64>,
     misses: Vec<Miss>,
 }
+
+/// A datagram: the index of its pair, and its number.
+type Datagram = (u32, u64);
+const DATAGRAM_BYTES: usize = 12;
 
 impl Load {
     /// Starts these pairs, each with its source first; each sends a datagram every `period`.
@@ -80,50 +102,44 @@ impl Load {
     /// # Errors
     /// A namespace that cannot be entered or a socket that cannot be bound.
     pub fn start(pairs: &[(&Station, &Station)], period: Duration) -> Result<Self, String> {
-        let (mut senders, mut receivers, mut flows) = (Vec::new(), Vec::new(), Vec::new());
-        for ((from, to), port) in pairs.iter().zip(FIRST_PORT..) {
-            senders.push((socket(from, port)?, SocketAddr::from((to.address, port))));
-            receivers.push(socket(to, port)?);
-            flows.push(Flow {
-                pair: (from.name.clone(), to.name.clone()),
-                sent: 0,
-                highest: None,
-                open: BTreeMap::new(),
-                lost: BTreeSet::new(),
-                misses: Vec::new(),
-            });
+        let mut sockets = BTreeMap::new();
+        for station in pairs.iter().flat_map(|(from, to)| [from, to]) {
+            if !sockets.contains_key(&station.name) {
+                sockets.insert(station.name.clone(), Arc::new(socket(station)?));
+            }
         }
-        let flows = Arc::new(Mutex::new(flows));
+        let to = |(from, to): &(&Station, &Station)| {
+            (sockets[&from.name].clone(), SocketAddr::from((to.address, PORT)))
+        };
+        let senders: Vec<_> = pairs.iter().map(to).collect();
+        let receivers: Vec<_> = sockets.into_values().collect();
+        let flow = |(from, to): &(&Station, &Station)| Flow::new(&from.name, &to.name);
+        let flows = pairs.iter().map(flow).collect();
+        let book = Arc::new(Mutex::new(Book { flows, ..Book::default() }));
         let stop = Arc::new(AtomicBool::new(false));
-        let (to, end) = (flows.clone(), stop.clone());
+        let (to, end) = (book.clone(), stop.clone());
         let sender = std::thread::spawn(move || send(&senders, period, &to, &end));
-        let (to, end) = (flows.clone(), stop.clone());
+        let (to, end) = (book.clone(), stop.clone());
         let receiver = std::thread::spawn(move || receive(&receivers, &to, &end));
-        Ok(Self { flows, stop, threads: vec![sender, receiver] })
+        Ok(Self { book, stop, threads: vec![sender, receiver] })
     }
 
     /// Waits until it is known what became of everything sent so far: how much that was since the
     /// last call, and what did not arrive once.
     #[must_use]
     pub fn account(&self) -> (u64, Vec<Miss>) {
-        let until = Instant::now();
-        let (mut left, mut since) = (usize::MAX, until);
+        let until = lock(&self.book).next();
+        let (mut left, mut since) = (usize::MAX, Instant::now());
         loop {
-            let mut flows = lock(&self.flows);
-            let open = flows.iter().flat_map(|flow| flow.open.values());
-            let open = open.filter(|sent| **sent <= until).count();
+            let mut book = lock(&self.book);
+            let open = book.open(until);
             if open < left {
                 (left, since) = (open, Instant::now());
             }
-            let late = since.elapsed() >= PATIENCE;
-            if late || open == 0 {
-                return flows.iter_mut().fold((0, Vec::new()), |(sent, mut misses), flow| {
-                    flow.give_up(until);
-                    misses.append(&mut flow.misses);
-                    (sent + std::mem::take(&mut flow.sent), misses)
-                });
+            if open == 0 || since.elapsed() >= PATIENCE {
+                return book.close(until);
             }
-            drop(flows);
+            drop(book);
             std::thread::sleep(LOOK);
         }
     }
@@ -138,36 +154,94 @@ impl Drop for Load {
     }
 }
 
+impl Book {
+    /// Number of the next round.
+    fn next(&self) -> u64 {
+        self.first + self.rounds.len() as u64
+    }
+
+    /// Begins a round; returns its number.
+    fn begin(&mut self, now: Instant) -> u64 {
+        let number = self.next();
+        self.rounds.push_back(now);
+        for flow in &mut self.flows {
+            flow.arrived.push_back(false);
+            flow.open += 1;
+        }
+        number
+    }
+
+    /// How many datagrams of the rounds before `until` have not arrived.
+    fn open(&self, until: u64) -> usize {
+        let rounds = (until - self.first) as usize;
+        let missing = |flow: &Flow| match flow.open {
+            0 => 0,
+            _ => flow.arrived.iter().take(rounds).filter(|arrived| !**arrived).count(),
+        };
+        self.flows.iter().map(missing).sum()
+    }
+
+    /// Forgets the rounds before `until`, whose missing datagrams are lost. Returns how many
+    /// datagrams these rounds had, and all faults since the last call.
+    fn close(&mut self, until: u64) -> (u64, Vec<Miss>) {
+        let rounds = (until - self.first) as usize;
+        let times: Vec<Instant> = self.rounds.drain(..rounds).collect();
+        let first = std::mem::replace(&mut self.first, until);
+        let mut misses = Vec::new();
+        for flow in &mut self.flows {
+            for ((arrived, sent), number) in flow.arrived.drain(..rounds).zip(&times).zip(first..) {
+                if !arrived {
+                    flow.open -= 1;
+                    flow.lost.insert(number);
+                    misses.push(Miss { pair: flow.pair.clone(), sent: *sent, fault: Fault::Lost });
+                }
+            }
+            misses.append(&mut flow.misses);
+        }
+        ((rounds * self.flows.len()) as u64, misses)
+    }
+
+    /// A datagram has arrived.
+    fn arrived(&mut self, (flow, number): Datagram) {
+        let Some(flow) = self.flows.get_mut(flow as usize) else { return };
+        let (sent, fault) = match number.checked_sub(self.first).map(|round| round as usize) {
+            // What arrives after it was counted as lost is lost all the same.
+            None => (Instant::now(), (!flow.lost.remove(&number)).then_some(Fault::Twice)),
+            Some(round) => {
+                let Some(sent) = self.rounds.get(round).copied() else { return };
+                let fault = if std::mem::replace(&mut flow.arrived[round], true) {
+                    Some(Fault::Twice)
+                } else {
+                    flow.open -= 1;
+                    (flow.highest > Some(number)).then_some(Fault::Overtaken)
+                };
+                (sent, fault)
+            }
+        };
+        flow.highest = flow.highest.max(Some(number));
+        let miss = |fault| Miss { pair: flow.pair.clone(), sent, fault };
+        flow.misses.extend(fault.map(miss));
+    }
+}
+
+impl Flow {
+    fn new(from: &str, to: &str) -> Self {
+        Self {
+            pair: (from.into(), to.into()),
+            highest: None,
+            arrived: VecDeque::new(),
+            open: 0,
+            lost: BTreeSet::new(),
+            misses: Vec::new(),
+        }
+    }
+}
+
 /// All ordered pairs of these stations.
 #[must_use]
 pub fn all_pairs(stations: &[Station]) -> Vec<(&Station, &Station)> {
     let pairs = stations.iter().flat_map(|a| stations.iter().map(move |b| (a, b)));
     pairs.filter(|(a, b)| a.name != b.name).collect()
-}
-
-impl Flow {
-    /// What was sent before `until` and has not arrived is lost.
-    fn give_up(&mut self, until: Instant) {
-        let lost: Vec<_> =
-            self.open.iter().filter(|(_, at)| **at <= until).map(|(n, at)| (*n, *at)).collect();
-        for (number, sent) in lost {
-            self.open.remove(&number);
-            self.lost.insert(number);
-            self.misses.push(Miss { pair: self.pair.clone(), sent, fault: Fault::Lost });
-        }
-    }
-
-    fn arrived(&mut self, number: u64) {
-        // What comes after it was given up is lost all the same.
-        let mut miss =
-            |sent, fault| self.misses.push(Miss { pair: self.pair.clone(), sent, fault });
-        match self.open.remove(&number) {
-            Some(sent) if self.highest > Some(number) => miss(sent, Fault::Overtaken),
-            None if !self.lost.remove(&number) => miss(Instant::now(), Fault::Twice),
-            _ => {}
-        }
-        self.highest = self.highest.max(Some(number));
-    }
 }
 
 /// Describes datagrams with faults, by pair and fault: how many there are, and from when to when they
@@ -198,40 +272,35 @@ pub fn since(began: Instant, at: Instant) -> f64 {
         - began.saturating_duration_since(at).as_secs_f64()
 }
 
-fn socket(at: &Station, port: u16) -> Result<UdpSocket, String> {
-    let bind = || -> io::Result<UdpSocket> {
-        let socket = UdpSocket::bind((at.address, port))?;
+fn socket(at: &Station) -> Result<UdpSocket, String> {
+    let bind = || -> std::io::Result<UdpSocket> {
+        let socket = UdpSocket::bind((at.address, PORT))?;
+        setsockopt(&socket, sockopt::RcvBufForce, &ROOM_BYTES)?;
         socket.set_nonblocking(true)?;
         Ok(socket)
     };
     let bound = netns::inside(&at.netns, bind).map_err(|e| e.to_string())?;
-    bound.map_err(|e| format!("a socket on {}, {} port {port}: {e}", at.name, at.address))
+    bound.map_err(|e| format!("a socket on {}, {} port {PORT}: {e}", at.name, at.address))
 }
 
-fn lock(flows: &Mutex<Vec<Flow>>) -> MutexGuard<'_, Vec<Flow>> {
-    flows.lock().expect("neither thread panics while it holds this")
+fn lock(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
+    book.lock().expect("neither thread panics while it holds this")
 }
 
 fn send(
-    sockets: &[(UdpSocket, SocketAddr)],
+    flows: &[(Arc<UdpSocket>, SocketAddr)],
     period: Duration,
-    flows: &Mutex<Vec<Flow>>,
+    book: &Mutex<Book>,
     stop: &AtomicBool,
 ) {
     stay_on_one_processor();
-    let mut number = 0u64;
     let mut due = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        for (k, (socket, to)) in sockets.iter().enumerate() {
-            {
-                let flow = &mut lock(flows)[k];
-                flow.open.insert(number, Instant::now());
-                flow.sent += 1;
-            }
+        let number = lock(book).begin(Instant::now());
+        for (flow, (socket, to)) in (0u32..).zip(flows) {
             // One that cannot be sent for want of a route is lost like any other.
-            let _ = socket.send_to(&number.to_be_bytes(), to);
+            let _ = socket.send_to(&emit((flow, number)), to);
         }
-        number += 1;
         due += period;
         // A machine that was busy elsewhere does not catch up.
         due = due.max(Instant::now());
@@ -249,58 +318,90 @@ fn stay_on_one_processor() {
         .and_then(|()| sched_setaffinity(Pid::from_raw(0), &one));
 }
 
-fn receive(sockets: &[UdpSocket], flows: &Mutex<Vec<Flow>>, stop: &AtomicBool) {
-    let mut bytes = [0; 8];
+fn receive(sockets: &[Arc<UdpSocket>], book: &Mutex<Book>, stop: &AtomicBool) {
+    let mut bytes = [0; DATAGRAM_BYTES];
+    let mut found = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        for (k, socket) in sockets.iter().enumerate() {
-            while socket.recv(&mut bytes).is_ok_and(|n| n == bytes.len()) {
-                lock(flows)[k].arrived(u64::from_be_bytes(bytes));
+        for socket in sockets {
+            while socket.recv(&mut bytes).is_ok_and(|n| n == DATAGRAM_BYTES) {
+                found.push(parse(bytes));
             }
         }
-        std::thread::sleep(Duration::from_millis(2));
+        let mut book = lock(book);
+        found.drain(..).for_each(|datagram| book.arrived(datagram));
+        drop(book);
+        std::thread::sleep(FETCH);
     }
+}
+
+fn emit((flow, number): Datagram) -> [u8; DATAGRAM_BYTES] {
+    let mut bytes = [0; DATAGRAM_BYTES];
+    bytes[..4].copy_from_slice(&flow.to_be_bytes());
+    bytes[4..].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+fn parse(bytes: [u8; DATAGRAM_BYTES]) -> Datagram {
+    let [a, b, c, d, number @ ..] = bytes;
+    (u32::from_be_bytes([a, b, c, d]), u64::from_be_bytes(number))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn flow() -> Flow {
-        Flow {
-            pair: ("a".into(), "b".into()),
-            sent: 0,
-            highest: None,
-            open: BTreeMap::new(),
-            lost: BTreeSet::new(),
-            misses: Vec::new(),
-        }
+    fn book() -> Book {
+        let flows = vec![Flow::new("a", "b"), Flow::new("b", "a")];
+        Book { flows, ..Book::default() }
+    }
+
+    fn faults(misses: &[Miss]) -> Vec<(&str, Fault)> {
+        misses.iter().map(|miss| (miss.pair.0.as_str(), miss.fault)).collect()
     }
 
     #[test]
     fn planted_losses_and_copies_are_found() {
-        let mut flow = flow();
+        let mut book = book();
         let at = Instant::now();
-        flow.open.extend([(0, at), (1, at), (2, at + Duration::from_secs(9))]);
-        flow.arrived(0);
-        assert_eq!(flow.misses, [], "once is right");
-        flow.arrived(0);
-        let copies: Vec<_> = flow.misses.drain(..).collect();
-        assert_eq!((copies.len(), copies[0].fault), (1, Fault::Twice));
-        flow.give_up(at + Duration::from_secs(1));
-        assert_eq!(flow.misses, [Miss { pair: flow.pair.clone(), sent: at, fault: Fault::Lost }]);
-        // Late is lost, and no copy.
-        flow.arrived(1);
-        assert_eq!(flow.misses.len(), 1);
-        flow.arrived(2);
-        assert!(flow.open.is_empty() && flow.misses.len() == 1);
-        // One that overtakes another is in order, the other is not.
-        flow.open.extend([(3, at), (4, at)]);
-        flow.arrived(4);
-        flow.arrived(3);
-        assert_eq!(
-            flow.misses[1],
-            Miss { pair: flow.pair.clone(), sent: at, fault: Fault::Overtaken }
-        );
-        assert_eq!(flow.misses.len(), 2);
+        for _ in 0..3 {
+            book.begin(at);
+        }
+        for number in 0..3 {
+            book.arrived((0, number));
+        }
+        assert_eq!((book.open(3), book.open(2), book.open(0)), (3, 2, 0));
+        book.arrived((1, 1));
+        book.arrived((0, 2));
+        book.arrived((1, 2));
+        let (sent, misses) = book.close(2);
+        assert_eq!(sent, 4);
+        assert_eq!(faults(&misses), [("a", Fault::Twice), ("b", Fault::Lost)]);
+        // What arrives after it was counted as lost is no copy, but the same once more is; datagrams of
+        // somebody else do not count.
+        book.arrived((1, 0));
+        book.arrived((7, 2));
+        book.arrived((0, 99));
+        book.arrived((0, 0));
+        let (sent, misses) = book.close(3);
+        assert_eq!((sent, faults(&misses)), (2, vec![("a", Fault::Twice)]));
+        assert_eq!((book.next(), book.open(3)), (3, 0));
+    }
+
+    #[test]
+    fn of_two_that_change_places_the_earlier_one_is_overtaken() {
+        let mut book = book();
+        for _ in 0..2 {
+            book.begin(Instant::now());
+        }
+        for datagram in [(0, 1), (0, 0), (1, 0), (1, 1)] {
+            book.arrived(datagram);
+        }
+        assert_eq!(faults(&book.close(2).1), [("a", Fault::Overtaken)]);
+    }
+
+    #[test]
+    fn datagrams_round_trip() {
+        let datagram = (7, 1 << 40);
+        assert_eq!(parse(emit(datagram)), datagram);
     }
 }

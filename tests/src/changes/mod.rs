@@ -16,6 +16,7 @@ use tresse_base::random::Random;
 use tresse_plan::lock::Lock;
 
 pub use self::fabric::{Fabric, KINDS, Kind};
+use crate::cabling::Moved;
 use crate::lab::{Lab, Planned};
 use crate::load::{Fault, Load, Miss, all_pairs, describe};
 use crate::pace;
@@ -25,7 +26,7 @@ const SETTLED: Duration = Duration::from_secs(5);
 /// Datagrams of one pair in a second, and of all pairs together: more would keep two processors busy
 /// by themselves.
 const RATE: u32 = 1000;
-const RATE_OF_ALL: u32 = 12_000;
+const RATE_OF_ALL: u32 = 72_000;
 /// The same in the emulated machine.
 const EMULATED_RATE_OF_ALL: u32 = 300;
 /// How long traffic flows before and after a change.
@@ -74,7 +75,7 @@ pub fn trial(kind: &'static Kind, options: Options) -> Result<Row, String> {
             continue;
         }
         let planned = next.plan(&lab.now().lock)?;
-        let (took, sent, wrong) = change(&mut lab, planned, options.emulated)?;
+        let (took, sent, wrong) = change(&mut lab, planned, kind.moves_cables(), options.emulated)?;
         let verdict = wrong.as_deref().unwrap_or("good");
         let seconds = took.as_secs_f64();
         println!(
@@ -99,6 +100,7 @@ pub fn trial(kind: &'static Kind, options: Options) -> Result<Row, String> {
 fn change(
     lab: &mut Lab,
     next: Planned,
+    recabled: bool,
     emulated: bool,
 ) -> Result<(Duration, u64, Option<String>), String> {
     let before = paths(lab.now());
@@ -120,9 +122,10 @@ fn change(
             describe(began, &early.iter().collect::<Vec<_>>())
         ));
     }
+    let moved = if recabled { Moved::to(lab, &next)? } else { Moved::default() };
     let began = Instant::now();
     let slowness = pace::slowness();
-    let rolled_out = lab.roll_out(next);
+    let rolled_out = lab.roll_out(next, moved);
     let took = *rolled_out.as_ref().unwrap_or(&began.elapsed());
     std::thread::sleep(AROUND);
     let (sent, misses) = load.account();
