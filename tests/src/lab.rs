@@ -2,6 +2,7 @@
 //! daemons are killed and started, and its plan is changed as an operator does it.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -17,6 +18,7 @@ use tresse_lab::state::Directory;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 
+use crate::cabling::Moved;
 use crate::load::Station;
 use crate::program;
 use crate::switches;
@@ -193,19 +195,21 @@ impl Lab {
         Ok(())
     }
 
-    /// Changes the plan as an operator does: the switches get the new VLANs, `tresse rollout` gives the
-    /// nodes the plan, nodes that are in it no more withdraw theirs, and the switches lose the old
-    /// VLANs. Returns how long the rollout took.
+    /// Changes the plan as an operator does who has moved cables: the switches get the new VLANs, `tresse
+    /// rollout` gives the nodes the plan, nodes that are in it no more withdraw theirs, and the switches
+    /// lose the old VLANs. Returns how long the rollout took.
     ///
     /// # Errors
     /// What refused, and what the rollout said.
-    pub fn roll_out(&mut self, next: Planned) -> Result<Duration, String> {
-        switches::keep(&self.directory, &self.now.plan, &next.plan).map_err(|e| e.to_string())?;
+    pub fn roll_out(&mut self, next: Planned, moved: Moved) -> Result<Duration, String> {
+        let now = &self.now.plan;
+        switches::keep(&self.directory, now, &next.plan, &moved.ports)
+            .map_err(|e| e.to_string())?;
         let files = tempfile::tempdir().map_err(|e| e.to_string())?;
         let path = files_of(&next, files.path())?;
         let began = Instant::now();
-        let (launcher, confirm) =
-            (["--launcher", "netns", "--lab", self.name], ["--confirm", "60s"]);
+        let launcher = self.launcher();
+        let confirm = ["--confirm", "60s"];
         let said =
             program::last_line(&[&["rollout", &path], &launcher[..], &confirm[..]].concat())?;
         let took = began.elapsed();
@@ -216,7 +220,24 @@ impl Lab {
             self.client(&node)?.withdraw(false).map_err(|e| format!("withdraw on {node}: {e}"))?;
         }
         switches::settle(&self.directory, &old.plan, &self.now.plan).map_err(|e| e.to_string())?;
+        moved.finish(self)?;
         Ok(took)
+    }
+
+    const fn launcher(&self) -> [&'static str; 4] {
+        ["--launcher", "netns", "--lab", self.name]
+    }
+
+    /// `tresse ARGS --all FILE` with the cluster file of a plan.
+    ///
+    /// # Errors
+    /// Any exit code other than 0.
+    pub(super) fn on_all(&self, planned: &Planned, args: &[&str]) -> Result<(), String> {
+        self.note(args.join(" "));
+        let files = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let path = files_of(planned, files.path())?;
+        let args = [args, &["--all", &path], &self.launcher()[..]].concat();
+        program::last_line(&args).map(drop)
     }
 
     /// Changes the plan under traffic: the switches get the new VLANs, then the nodes the plan one
@@ -231,7 +252,8 @@ impl Lab {
         random: &mut Random,
         mut between: impl FnMut(&mut Self, &mut Random) -> Result<(), String>,
     ) -> Result<(), String> {
-        switches::keep(&self.directory, &self.now.plan, &next.plan).map_err(|e| e.to_string())?;
+        switches::keep(&self.directory, &self.now.plan, &next.plan, &BTreeSet::new())
+            .map_err(|e| e.to_string())?;
         let old = std::mem::replace(&mut self.now, next);
         let mut nodes = self.nodes();
         random.shuffle(&mut nodes);

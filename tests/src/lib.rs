@@ -3,6 +3,7 @@
 //! operators do. The soak test itself, the trial of changes of plan and the measurement of interruptions
 //! are here too.
 
+pub mod cabling;
 pub mod changes;
 pub mod failover;
 pub mod frr;

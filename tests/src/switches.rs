@@ -15,12 +15,23 @@ const OPTIONS: ExportOptions = ExportOptions { cyclic: true, static_fdb: false }
 type Memberships = BTreeSet<(u32, u16, bool)>;
 
 /// Adds the VLANs of the plan `next` to every switch of a running lab and keeps those of the present
-/// plan `now`, so that nodes can change from one plan to the other.
+/// plan `now`, so that nodes can change from one plan to the other. The ports `fresh` are in no VLAN
+/// yet.
 ///
 /// # Errors
 /// The error of `bridge`.
-pub fn keep(directory: &Directory, now: &Plan, next: &Plan) -> Result<(), RunError> {
-    change(directory, &configs_of(now), &both_of(next, now))
+pub fn keep(
+    directory: &Directory,
+    now: &Plan,
+    next: &Plan,
+    fresh: &BTreeSet<(String, u32)>,
+) -> Result<(), RunError> {
+    let mut present = configs_of(now);
+    for config in &mut present {
+        let is_fresh = |port: u32| fresh.contains(&(config.name.clone(), port));
+        config.ports.retain(|port| !is_fresh(port.port));
+    }
+    change(directory, &present, &both_of(next, now))
 }
 
 /// Removes from every switch of a running lab the VLANs that only the plan `old` has, after all nodes

@@ -17,6 +17,7 @@ pub mod netns;
 pub mod options;
 pub mod ping;
 pub mod probe;
+pub mod recable;
 pub mod run;
 mod script;
 pub mod signals;

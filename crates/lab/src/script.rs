@@ -12,15 +12,15 @@ use tresse_base::units::Rate;
 use tresse_export::vid_runs;
 use tresse_frame::announce::ETHERTYPE;
 
-use crate::blueprint::{Blueprint, End};
+use crate::blueprint::{Blueprint, Cable, End};
 use crate::state::{Directory, Shaping};
 
-/// Returns the `ip -batch` input for the host: creates every cable of a lab, with both ends
+/// Returns the `ip -batch` input for the host: creates these cables of a lab, with both ends
 /// directly in their namespaces.
 #[must_use]
-pub fn cables(blueprint: &Blueprint, directory: &Directory) -> String {
+pub fn cables(cables: &[Cable], directory: &Directory) -> String {
     let mut text = String::new();
-    for cable in &blueprint.cables {
+    for cable in cables {
         text.push_str("link add ");
         end(&mut text, &cable.a, directory);
         text.push_str(" type veth peer ");
@@ -54,9 +54,7 @@ pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> Stri
         bridges.insert(BRIDGE.into(), Vec::new());
     }
     for (port, _) in blueprint.ends(switch) {
-        let line = port.untagged.filter(|_| plain);
-        let bridge = line.map_or_else(|| BRIDGE.to_owned(), |vid| format!("br{vid}"));
-        bridges.entry(bridge).or_default().push(&port.interface);
+        bridges.entry(bridge_of(port, plain)).or_default().push(&port.interface);
     }
     let mut text = String::new();
     for (bridge, ports) in bridges {
@@ -73,6 +71,14 @@ pub fn bridge(blueprint: &Blueprint, switch: &str, fdb_age_seconds: u32) -> Stri
         let _ = writeln!(text, "link set dev {} up", port.interface);
     }
     text
+}
+
+/// Returns the name of the bridge that a switch port belongs to; `plain`: the switch has no VLAN
+/// filtering.
+#[must_use]
+pub fn bridge_of(port: &End, plain: bool) -> String {
+    let line = port.untagged.filter(|_| plain);
+    line.map_or_else(|| BRIDGE.to_owned(), |vid| format!("br{vid}"))
 }
 
 /// Returns the `bridge -batch` input for a switch: the VLAN memberships of its ports, and its
@@ -157,7 +163,7 @@ pub fn bucket(rate: Rate, mtu: u32) -> (u64, u64) {
 /// Two flower filters per VID on the way out of every port, and on the way in where a node is the
 /// other end: announcements, then all the rest. They only count: `action ok` ends the search and
 /// passes the frame on.
-fn count_announcements(text: &mut String, cable: &crate::blueprint::Cable, place: &str) {
+fn count_announcements(text: &mut String, cable: &Cable, place: &str) {
     let ends = [(&cable.a, &cable.b), (&cable.b, &cable.a)];
     for (port, far) in ends.into_iter().filter(|(e, _)| e.place == place && e.switch) {
         let dev = &port.interface;

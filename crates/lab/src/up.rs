@@ -169,7 +169,7 @@ fn build(
         netns::create(&directory.netns(place), || quiet(is_switch))?;
     }
     progress(&format!("laying {} cables", blueprint.cables.len()));
-    run::batch(None, "ip", &script::cables(blueprint, directory))?;
+    run::batch(None, "ip", &script::cables(&blueprint.cables, directory))?;
     signals.check()?;
     progress(&format!("setting up {} switches", blueprint.switches.len()));
     let announcements = record.daemons && probe::counts_announcements();

@@ -14,9 +14,13 @@ pub struct Kind {
     pub name: &'static str,
     /// Whether its switches need VLANs, so that it may run in the virtual machine only.
     pub vlans: bool,
-    /// The topology in each size, the smallest first. A smaller one has nodes, switches and cables of a
-    /// larger one only.
+    /// The topology in each size, the smallest first. A smaller one has nodes and switches of a larger
+    /// one only; cables may move.
     sizes: &'static [&'static str],
+    /// Whether cables move where its size changes.
+    recabled: bool,
+    /// The ends of one more cable between switches, wherever it may be moved to.
+    cable: &'static [[&'static str; 2]],
     /// The strategies that fit; none: the usual one of the topology.
     strategies: &'static [&'static str],
     /// Whether connections of Multipath TCP may use several NICs.
@@ -34,6 +38,7 @@ enum Change {
     Mptcp,
     Reflect,
     Rate,
+    Cable,
 }
 
 /// The present state of a fabric of one kind.
@@ -47,6 +52,8 @@ pub struct Fabric {
     reflect: bool,
     /// The node whose first NIC has a tenth of the rate.
     slow: Option<usize>,
+    /// The place of the cable that can be moved.
+    cable: usize,
 }
 
 impl PartialEq for Kind {
@@ -57,13 +64,20 @@ impl PartialEq for Kind {
 
 impl Eq for Kind {}
 
+impl Kind {
+    /// Whether cables of its lab move in some of its changes.
+    pub(super) const fn moves_cables(&self) -> bool {
+        self.recabled || self.cable.len() > 1
+    }
+}
+
 impl Fabric {
     /// The largest fabric of a kind, as a lab is built for it.
     #[must_use]
     pub fn largest(kind: &'static Kind) -> Self {
         let size = kind.sizes.len() - 1;
         let strategy = kind.strategies.first().copied();
-        Self { kind, size, strategy, paths: 2, mptcp: false, reflect: false, slow: None }
+        Self { kind, size, strategy, paths: 2, mptcp: false, reflect: false, slow: None, cable: 0 }
     }
 
     /// The number of different changes that its kind allows.
@@ -72,15 +86,19 @@ impl Fabric {
         self.possible().len() as u64
     }
 
+    /// The changes in turn. Cables are moved while every pair has two paths.
     fn possible(&self) -> Vec<Change> {
         let kind = self.kind;
         let all = [
+            (Change::Cable, kind.cable.len() > 1),
+            (Change::Size, kind.recabled),
             (Change::Paths, true),
-            (Change::Size, kind.sizes.len() > 1),
+            (Change::Size, kind.sizes.len() > 1 && !kind.recabled),
             (Change::Strategy, kind.strategies.len() > 1),
             (Change::Mptcp, kind.mptcp),
             (Change::Reflect, kind.reflect),
             (Change::Rate, true),
+            (Change::Paths, kind.moves_cables()),
         ];
         all.into_iter().filter_map(|(change, can)| can.then_some(change)).collect()
     }
@@ -116,6 +134,11 @@ impl Fabric {
             Change::Reflect => {
                 next.reflect = !self.reflect;
                 format!("reflect {} to {}", self.reflect, next.reflect)
+            }
+            Change::Cable => {
+                next.cable = other(self.cable, kind.cable.len(), random);
+                let [a, b] = kind.cable[next.cable];
+                format!("cable moved to {a}, {b}")
             }
             Change::Rate => {
                 next.slow = match self.slow {
@@ -165,6 +188,9 @@ impl Fabric {
         if kind.vlans {
             text += "[vlans]\nrange = \"100-399\"\n";
         }
+        if let Some([a, b]) = kind.cable.get(self.cable) {
+            let _ = writeln!(text, "[[link]]\na = \"{a}\"\nb = \"{b}\"");
+        }
         text
     }
 }
@@ -178,7 +204,10 @@ const FLAT24: &str = include_str!("../../../configs/flat24.fnn");
 
 /// All kinds of fabrics of the trial.
 pub const KINDS: &[Kind] = &[
-    routed("ring-4", &["kind = \"ring\"\nnodes = 4"]),
+    Kind {
+        recabled: true,
+        ..routed("ring-4", &["kind = \"ring\"\nnodes = 4", "kind = \"ring\"\nnodes = 5"])
+    },
     routed("ring-6", &["kind = \"ring\"\nnodes = 6"]),
     routed("full-mesh", &["kind = \"full-mesh\"\nnodes = 4", "kind = \"full-mesh\"\nnodes = 5"]),
     routed("direct-torus", &["kind = \"direct-torus\"\ndims = [3, 3]"]),
@@ -198,6 +227,8 @@ pub const KINDS: &[Kind] = &[
         name: "flat24",
         vlans: false,
         sizes: &["kind = \"fnn\"\nwiring = \"\"\"\nFLAT24\"\"\""],
+        recabled: false,
+        cable: &[],
         strategies: &[],
         mptcp: true,
         reflect: false,
@@ -212,6 +243,10 @@ pub const KINDS: &[Kind] = &[
         &["kind = \"mesh\"\ndims = [3, 2]", "kind = \"mesh\"\ndims = [3, 3]"],
         &["dor", "pdor", "updown"],
     ),
+    Kind {
+        cable: &[["s0:9", "s5:9"], ["s0:9", "s4:9"], ["s2:9", "s3:9"]],
+        ..switched("mesh-cable", &["kind = \"mesh\"\ndims = [3, 2]"], &["minimal", "updown"])
+    },
     Kind { reflect: true, ..switched("clique", &["kind = \"clique\"\nports = 6"], &["minimal"]) },
     switched(
         "irregular",
@@ -221,7 +256,16 @@ pub const KINDS: &[Kind] = &[
 ];
 
 const fn routed(name: &'static str, sizes: &'static [&'static str]) -> Kind {
-    Kind { name, vlans: false, sizes, strategies: &[], mptcp: false, reflect: false }
+    Kind {
+        name,
+        vlans: false,
+        sizes,
+        recabled: false,
+        cable: &[],
+        strategies: &[],
+        mptcp: false,
+        reflect: false,
+    }
 }
 
 const fn switched(
@@ -229,14 +273,27 @@ const fn switched(
     sizes: &'static [&'static str],
     strategies: &'static [&'static str],
 ) -> Kind {
-    Kind { name, vlans: true, sizes, strategies, mptcp: false, reflect: false }
+    Kind {
+        name,
+        vlans: true,
+        sizes,
+        recabled: false,
+        cable: &[],
+        strategies,
+        mptcp: false,
+        reflect: false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use tresse_topology::cluster::Node;
+
     use super::*;
 
-    /// A lab is built for the largest fabric: whatever a smaller one has is there, at the same place.
+    /// A lab is built for the largest fabric: the nodes and switches of a smaller one are there.
     #[test]
     fn every_state_of_every_kind_has_a_plan_and_fits_the_largest_fabric() {
         for kind in KINDS {
@@ -249,20 +306,22 @@ mod tests {
                 assert_ne!(next, fabric, "{}: {words}", kind.name);
                 let planned =
                     next.plan(&lock).unwrap_or_else(|e| panic!("{} {words}: {e}", kind.name));
-                for node in planned.nodes() {
-                    let cables = |planned: &Planned| {
-                        let view = planned.plan.view();
-                        let node = view.nodes.into_iter().find(|it| it.name == node).unwrap();
-                        let end = |nic: &tresse_plan::NicView| {
-                            (nic.name.clone(), nic.mac, nic.peer.clone())
-                        };
-                        node.nics.iter().map(end).collect::<Vec<_>>()
-                    };
-                    let (small, large) = (cables(&planned), cables(&largest));
-                    assert!(small.iter().all(|nic| large.contains(nic)), "{words}: {node}");
-                }
+                let (small, large) = (parts(&planned), parts(&largest));
+                assert!(small.is_subset(&large), "{}: {words}", kind.name);
                 (fabric, lock) = (next, planned.lock);
             }
         }
+    }
+
+    /// Names of switches; names of nodes and NICs with MACs.
+    fn parts(planned: &Planned) -> BTreeSet<String> {
+        let cluster = planned.plan.cluster();
+        let nic = |node: &Node| {
+            let name = node.name.clone();
+            let nics = node.nics.iter();
+            nics.map(move |nic| format!("{name}:{} {}", nic.name, nic.mac)).collect::<Vec<_>>()
+        };
+        let switches = cluster.switches.iter().map(|switch| switch.name.clone());
+        switches.chain(cluster.nodes.iter().flat_map(nic)).collect()
     }
 }

@@ -10,7 +10,8 @@ use super::lab::Lab;
 impl Lab {
     /// Gives every switch the VLANs of a next plan beside those of this one.
     pub fn keep(&self, next: &Plan) {
-        switches::keep(&self.directory, &self.now.plan, next).unwrap();
+        switches::keep(&self.directory, &self.now.plan, next, &std::collections::BTreeSet::new())
+            .unwrap();
     }
 
     /// Takes from every switch what only the old plan has.
