@@ -2,12 +2,12 @@
 //! not proven free of loops, and during a change of plans with the old routes where the new ones
 //! must wait.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Prefix;
 use tresse_control::PendingLine;
-use tresse_reconcile::{Object, Wanted, WantedLabel, WantedRoute};
+use tresse_reconcile::{METRIC_PRIMARY, Object, Wanted, WantedLabel, WantedRoute};
 
 use super::complete::all;
 use super::plans::Plans;
@@ -27,7 +27,8 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     if old.is_none() && whole {
         return (wanted, pending);
     }
-    wanted.routes = routes(plans, &mut pending);
+    let kept;
+    (wanted.routes, kept) = routes(plans, &mut pending);
     if engines.labels == LabelEngine::Kernel {
         wanted.labels = labels(new, old, &mut pending);
     }
@@ -36,7 +37,9 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
         .tables
         .retain(|_, nexthop| new.is_fit(nexthop) && new.closed(&nexthop.interface).is_none());
     if let Some(old) = old {
-        keep(&mut wanted, all(old.prepared, engines));
+        let old = all(old.prepared, engines);
+        keep_tables(&mut wanted, &old, &kept);
+        keep(&mut wanted, old);
     }
     let fused = |interface: &str| matches!(new.closed(interface), Some((_, Gate::Fused)));
     for (name, link) in &mut wanted.links {
@@ -46,13 +49,15 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     (wanted, pending)
 }
 
-/// The routes of the new plan; replacements for those that must wait.
+/// The routes of the new plan; replacements for those that must wait. Returns also the destinations
+/// whose packets still go by the old plan.
 fn routes(
     plans: &Plans<'_>,
     pending: &mut Vec<PendingLine>,
-) -> BTreeMap<(Prefix, u32), WantedRoute> {
+) -> (BTreeMap<(Prefix, u32), WantedRoute>, BTreeSet<Prefix>) {
     let Plans { new, old, heard } = *plans;
     let mut routes = BTreeMap::new();
+    let mut by_old = BTreeSet::new();
     for (key, route) in &new.prepared.wanted.routes {
         let kept = || {
             let old = old?;
@@ -64,7 +69,12 @@ fn routes(
                 let Some(open) = new.live(*key, open) else { continue };
                 let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());
                 match (silent, kept()) {
-                    (Some(vid), Some(kept)) if kept != open => (unheard(vid), Some(kept)),
+                    (Some(vid), Some(kept)) if kept != open => {
+                        if key.1 == METRIC_PRIMARY {
+                            by_old.insert(key.0);
+                        }
+                        (unheard(vid), Some(kept))
+                    }
                     _ => {
                         routes.insert(*key, open);
                         continue;
@@ -85,7 +95,16 @@ fn routes(
             routes.insert(*key, route);
         }
     }
-    routes
+    (routes, by_old)
+}
+
+/// Replaces the table routes for destinations whose packets still go by the old plan: a packet that
+/// this node's main table would send back is sent on as the old plan has it.
+fn keep_tables(wanted: &mut Wanted, old: &Wanted, kept: &BTreeSet<Prefix>) {
+    let tables = &mut wanted.xy.tables;
+    tables.retain(|(_, destination), _| !kept.contains(destination));
+    let kept = old.xy.tables.iter().filter(|((_, destination), _)| kept.contains(destination));
+    tables.extend(kept.map(|(key, nexthop)| (key.clone(), nexthop.clone())));
 }
 
 /// The label routes into open VLANs. Those of `old` stay: labels keep their meaning over one change

@@ -3,6 +3,7 @@
 mod canary;
 mod index;
 mod labels;
+mod routed;
 mod source;
 mod steer;
 mod transactions;
