@@ -2,11 +2,15 @@
 //! before it is unplugged.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use tresse_lab::blueprint::{Blueprint, Cable, End};
 use tresse_lab::recable::{Moves, recable};
 
 use crate::lab::{Lab, Planned};
+
+/// How long a hand needs for moving a cable.
+const HAND: Duration = Duration::from_secs(2);
 
 /// What was done to a lab so that its cables are those of another plan.
 #[derive(Debug, Default)]
@@ -38,7 +42,7 @@ impl Moved {
         for object in &drained {
             lab.on_all(lab.now(), &["drain", object])?;
         }
-        let moves = recable(lab.directory(), &wanted).map_err(|e| e.to_string())?;
+        let moves = recable(lab.directory(), &wanted, HAND).map_err(|e| e.to_string())?;
         if !moves.plug.is_empty() {
             lab.note(format!(
                 "{} cables unplugged, {} plugged in",

@@ -149,6 +149,9 @@ impl Engine {
             self.transition.all_at = None;
         } else if *self.transition.all_at.get_or_insert(now) + LINGER_MS <= now {
             self.end_transition();
+            // Of paths that only the old plan had nothing need be known any more.
+            let watches = &current.watches;
+            self.stored.broken.retain(|nexthop| watches.path_of(nexthop).is_some());
             let words = "the plan before is removed";
             publish(out, Alert::Info, "settled", &current.generation, words);
             self.look_again(now);

@@ -86,8 +86,11 @@ impl Engine {
         let paths = |of: &BTreeSet<PathId>| -> Vec<&Watch> {
             watches.paths().iter().filter(|watch| of.contains(&watch.id)).collect()
         };
-        let dead: BTreeSet<Nexthop> =
-            paths(broken).into_iter().flat_map(|watch| &watch.nexthops).cloned().collect();
+        let dead = paths(broken).into_iter().flat_map(|watch| &watch.nexthops);
+        // Of paths that only the old plan has, nothing is heard any more: they stay as they were.
+        let unknown = |nexthop: &&Nexthop| watches.path_of(nexthop).is_none();
+        let old = self.stored.broken.iter().filter(unknown).filter(|_| self.held_plan().is_some());
+        let dead: BTreeSet<Nexthop> = dead.chain(old).cloned().collect();
         let mut news = Vec::new();
         for (alert, kind, paths, message) in [
             (

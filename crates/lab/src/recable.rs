@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::thread;
+use std::time::Duration;
 
 use crate::blueprint::{Blueprint, Cable, End};
 use crate::run::{self, RunError};
@@ -48,12 +50,16 @@ impl Moves {
     }
 }
 
-/// Carries out the moves of cables to the blueprint `wanted`; returns them. A switch port comes back
-/// without any VLAN.
+/// Carries out the moves of cables to the blueprint `wanted`; returns them. Between unplugging and
+/// plugging in `pause` goes by. A switch port comes back without any VLAN.
 ///
 /// # Errors
 /// [`RecableError`]; some cables may have been moved.
-pub fn recable(directory: &Directory, wanted: &Blueprint) -> Result<Moves, RecableError> {
+pub fn recable(
+    directory: &Directory,
+    wanted: &Blueprint,
+    pause: Duration,
+) -> Result<Moves, RecableError> {
     let _lock = directory.lock()?;
     let mut record = directory.load_up()?;
     let mut moves = Moves::between(&record.blueprint.cables, wanted);
@@ -70,6 +76,9 @@ pub fn recable(directory: &Directory, wanted: &Blueprint) -> Result<Moves, Recab
     for cable in &moves.unplug {
         let gone = format!("link del dev {}\n", cable.a.interface);
         run::batch(Some(&directory.netns(&cable.a.place)), "ip", &gone)?;
+    }
+    if !moves.unplug.is_empty() {
+        thread::sleep(pause);
     }
     run::batch(None, "ip", &script::cables(&moves.plug, directory))?;
     let ipv6 = std::path::Path::new("/proc/sys/net/ipv6").exists();

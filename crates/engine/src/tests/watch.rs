@@ -181,3 +181,43 @@ fn paths_that_a_version_before_has_stored_are_chosen_again() {
     assert_eq!(before.current.unwrap().watches.paths(), []);
     assert_eq!(before.broken, watch.nexthops.iter().cloned().collect());
 }
+
+/// Nothing is heard of them once the sessions are those of the new plan.
+#[test]
+fn broken_paths_of_the_old_plan_are_not_used_while_plans_change() {
+    let ring = |nodes| {
+        let cluster = Cluster::generated(TopologyShape::Ring { nodes }, 1, 1, Strategy::Xy, 2);
+        plan(&Plan::build(cluster).unwrap(), NodeId(3))
+    };
+    let (old, new) = (ring(5), ring(4));
+    let mut host = Host::new(true);
+    for (name, (mac, _)) in &old.wanted.nics {
+        host.kernel.observed.links.get_mut(name).unwrap().mac = Some(*mac);
+    }
+    settled(&old, &mut host);
+    // Its cable now leads to node 0.
+    let gone = old.watches.paths().iter().find(|watch| watch.id.dst == NodeId(4)).unwrap();
+    path_event(&mut host, &[gone.id]);
+    assert!(host.disk.broken.contains(&gone.nexthop));
+    assert!(host.apply(&new).unwrap().is_ok());
+    assert!(host.disk.in_transition);
+    let up = host.watching.paths.iter().map(|path| path.id).collect();
+    let generation = host.watching.generation;
+    host.input(Input::PathEvent { generation, down: BTreeSet::new(), up });
+    host.run_until(host.now + 100);
+    assert!(host.disk.in_transition);
+    // A NIC's address has one path, because it names that NIC.
+    let node = |destination| old.wanted.routes.contains_key(&(destination, METRIC_BACKUP));
+    let observed = &host.kernel.observed;
+    for ((destination, metric), route) in observed.routes.iter() {
+        if *metric == METRIC_PRIMARY && node(*destination) {
+            let group = &observed.nexthops[&route.nexthop.unwrap()];
+            let via = group.group.iter().map(|(id, _)| observed.nexthops[id].via);
+            let via: BTreeSet<_> = via.chain([group.via]).collect();
+            assert!(!via.contains(&Some(gone.nexthop.via)), "{destination} via {via:?}");
+        }
+    }
+    host.settle();
+    assert!(!host.disk.in_transition);
+    assert_eq!(host.disk.broken, BTreeSet::new());
+}
