@@ -17,6 +17,8 @@ const HAND: Duration = Duration::from_secs(2);
 pub struct Moved {
     /// Cables that were drained on all nodes before they were unplugged.
     drained: Vec<String>,
+    /// Whether a cable in use was unplugged without that: what it carried just then is lost.
+    pub cut: bool,
     /// Switch ports of new cables, which are in no VLAN.
     pub ports: BTreeSet<(String, u32)>,
 }
@@ -35,8 +37,10 @@ impl Moved {
         let moves = Moves::between(&record.blueprint.cables, &wanted);
         let planned = |cable: &&Cable| now.cables.iter().any(|it| name(it) == name(cable));
         let mut drained: Vec<String> = moves.unplug.iter().filter(planned).map(name).collect();
+        let mut cut = false;
         if lab.now().plan.cluster().switches.is_empty() {
             // Nodes that route for each other keep off one part at a time.
+            cut = drained.len() > 1;
             drained.truncate(1);
         }
         for object in &drained {
@@ -53,7 +57,7 @@ impl Moved {
         let ends = moves.plug.iter().flat_map(|cable| [&cable.a, &cable.b]);
         let port =
             |end: &End| Some((end.place.clone(), end.interface.strip_prefix('p')?.parse().ok()?));
-        Ok(Self { drained, ports: ends.filter(|end| end.switch).filter_map(port).collect() })
+        Ok(Self { drained, cut, ports: ends.filter(|end| end.switch).filter_map(port).collect() })
     }
 
     /// Undrains, now that every node has the plan with the new cables.

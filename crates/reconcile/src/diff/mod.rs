@@ -7,13 +7,14 @@
 //! ```text
 //! add     sysctls, links, filters, label inputs, up, addresses, neighbours, labels,
 //!         (policy rules, see below), nexthops, groups, routes, MPTCP endpoints
-//! remove  routes, groups, nexthops, labels, neighbours, addresses, down, links, sysctls, filters
+//! remove  routes, policy rules, table routes, groups, nexthops, labels, neighbours, addresses,
+//!         down, links, sysctls, filters
 //! ```
 //!
-//! Policy rules and their tables change at one place among the additions, also where something is
-//! deleted: MPTCP endpoints deleted, policy rules deleted, table routes added, table routes deleted,
-//! policy rules added. So no policy rule ever leads to a table that is not filled or that belongs to
-//! another interface.
+//! A table that another interface takes over is emptied among the additions: MPTCP endpoints deleted,
+//! policy rules deleted, table routes added, table routes deleted, policy rules added. So no policy rule
+//! ever leads to a table that is not filled or that belongs to another interface. Every other table
+//! keeps its routes until the main table has changed, which would send packets back without them.
 //!
 //! Source: rules K1, K2, K9, K15, K16 and K20. Only objects that bear our mark are replaced or
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.

@@ -28,6 +28,8 @@ pub(super) enum Phase {
     Endpoints,
     DropPrimaryRoutes,
     DropBackupRoutes,
+    DropUnusedRules,
+    DropUnusedTableRoutes,
     DropGroups,
     DropNexthops,
     DropLabels,
@@ -42,12 +44,18 @@ pub(super) enum Phase {
 
 const PHASES: usize = Phase::DropFilters as usize + 1;
 
-#[derive(Default)]
 pub(super) struct Steps {
     pub(super) phases: [Vec<Planned>; PHASES],
     pub(super) pending: Vec<Pending>,
     pub(super) refused: Vec<Refusal>,
     pub(super) drift: Vec<Refusal>,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        let phases = std::array::from_fn(|_| Vec::new());
+        Self { phases, pending: Vec::new(), refused: Vec::new(), drift: Vec::new() }
+    }
 }
 
 impl Steps {

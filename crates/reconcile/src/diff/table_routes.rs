@@ -14,21 +14,22 @@
 //! kernel also accepts new ones then. A table with a foreign route gets no policy rule of ours,
 //! because the rule would send packets along that route.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::context::Context;
 use super::foreign::is_our_table_route;
 use super::join::join;
 use super::steps::{Phase, Steps};
-use crate::{Object, Observed, Operation, PendingReason, Refusal, TableRouteKey, Why};
+use crate::{Object, Observed, Operation, PendingReason, Refusal, Rule, TableRouteKey, Why};
 
 /// The first foreign route of each table and family (IPv4?).
 pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TableRouteKey, u8)>;
 
 /// Adds the operations on policy rules and on their table routes.
 pub(super) fn table_routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
-    rules(context, taken, steps);
-    routes(context, taken, steps);
+    let kept = kept(context);
+    rules(context, taken, &kept, steps);
+    routes(context, taken, &kept, steps);
 }
 
 /// The tables that hold a foreign route.
@@ -42,7 +43,25 @@ pub(super) fn taken(observed: &Observed) -> Taken<'_> {
     taken
 }
 
-fn rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+/// The tables by arrival interface, each with its family (IPv4?), that keep their interface or are not
+/// needed any more: no policy rule that is still to be added leads to them.
+fn kept(context: &Context<'_>) -> BTreeSet<(u32, bool)> {
+    let Context { wanted, observed, .. } = context;
+    let wanted = wanted.rules();
+    let table = |rule: &Rule| (rule.table, rule.ipv4);
+    let mut kept: BTreeSet<_> = observed.rules.iter().map(table).collect();
+    for rule in wanted.difference(&observed.rules) {
+        kept.remove(&table(rule));
+    }
+    kept
+}
+
+fn rules(
+    context: &Context<'_>,
+    taken: &Taken<'_>,
+    kept: &BTreeSet<(u32, bool)>,
+    steps: &mut Steps,
+) {
     let Context { wanted, observed, interfaces, .. } = context;
     let wanted = wanted.rules();
     for rule in &wanted {
@@ -62,11 +81,20 @@ fn rules(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     }
     for rule in observed.rules.difference(&wanted) {
         let operation = Operation::DeleteRule { rule: rule.clone() };
-        steps.push(Phase::DropRules, operation, Why::Leftover);
+        let phase = match kept.contains(&(rule.table, rule.ipv4)) {
+            true => Phase::DropUnusedRules,
+            false => Phase::DropRules,
+        };
+        steps.push(phase, operation, Why::Leftover);
     }
 }
 
-fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
+fn routes(
+    context: &Context<'_>,
+    taken: &Taken<'_>,
+    kept: &BTreeSet<(u32, bool)>,
+    steps: &mut Steps,
+) {
     let Context { wanted, observed, interfaces, .. } = context;
     let wanted = wanted.table_routes();
     let ours = observed.table_routes.iter();
@@ -78,7 +106,11 @@ fn routes(context: &Context<'_>, taken: &Taken<'_>, steps: &mut Steps) {
     for (&(table, dst), want, have) in join(wanted.iter(), ours.iter()) {
         let delete = || Operation::DeleteTableRoute { table, dst };
         let Some(nexthop) = want else {
-            steps.push(Phase::DropTableRoutes, delete(), Why::Leftover);
+            let phase = match kept.contains(&(table, dst.address.is_ipv4())) {
+                true => Phase::DropUnusedTableRoutes,
+                false => Phase::DropTableRoutes,
+            };
+            steps.push(phase, delete(), Why::Leftover);
             continue;
         };
         let same = have.is_some_and(|have| *have == (nexthop.interface.as_str(), nexthop.via));

@@ -76,9 +76,42 @@ fn a_rule_comes_behind_its_table_and_everything_goes() {
     assert_eq!(seen(&model), ways(&turning()));
     assert!(reconcile(&turning(), &model.observed, &saved).in_sync());
     let found = lines(&converge(&mut model, &Wanted::default(), &mut saved).operations);
-    assert_eq!(found[0], "delete rule IPv6 iif eth0 lookup 7800");
-    assert_eq!(found[4], "delete route 10.77.0.3/32 table 7800");
+    let first = found.iter().position(|line| line.contains("lookup")).unwrap();
+    assert_eq!(found[first], "delete rule IPv6 iif eth0 lookup 7800");
+    assert_eq!(found[first + 4], "delete route 10.77.0.3/32 table 7800");
     assert_eq!((model.comparable(), saved), (node().comparable(), Saved::default()));
+}
+
+/// Else packets that arrive by the NIC by which the old route leaves are sent back meanwhile.
+#[test]
+fn a_table_keeps_its_routes_until_the_main_table_has_changed() {
+    let through = |nic: u8| {
+        let mut wanted = base(&[(0, 100), (1, 101)], false);
+        let vid = 100 + u16::from(nic);
+        add_route(&mut wanted, 3, METRIC_PRIMARY, vec![nexthop(nic, vid, 3, &[], false)]);
+        wanted
+    };
+    let mut before = through(0);
+    add_table_route(&mut before, (0, 1), 3, false);
+    for keeps_the_rule in [false, true] {
+        let mut after = through(1);
+        if keeps_the_rule {
+            add_table_route(&mut before, (0, 1), 2, false);
+            add_table_route(&mut after, (0, 1), 2, false);
+        }
+        let (mut model, mut saved) = installed(&before);
+        let found = lines(&converge(&mut model, &after, &mut saved).operations);
+        let at = |text: &str| found.iter().position(|line| line.contains(text));
+        // The route itself, or its group.
+        let main = found.iter().rposition(|line| !line.starts_with("delete")).unwrap();
+        let gone = at("delete route 10.77.0.3/32 table 7800").unwrap();
+        assert!(main < gone, "{found:?}");
+        match (keeps_the_rule, at("delete rule")) {
+            (true, None) => {}
+            (false, Some(rule)) => assert!(main < rule && rule < gone, "{found:?}"),
+            other => panic!("{other:?}: {found:?}"),
+        }
+    }
 }
 
 #[test]
