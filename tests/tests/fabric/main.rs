@@ -23,6 +23,7 @@ mod faults;
 mod flat;
 mod flows;
 mod frr;
+mod guide;
 mod lab;
 mod leftovers;
 mod metrics;
@@ -76,6 +77,7 @@ const ROUTED: &[Tests] = &[
     doctor::TESTS,
     robust::TESTS,
     steer::ROUTED,
+    guide::TESTS,
     networkd::TESTS,
     flat::TESTS,
     uplink::TESTS,
