@@ -3,6 +3,7 @@
 mod canary;
 mod index;
 mod labels;
+mod shares;
 mod source;
 mod steer;
 mod transactions;
