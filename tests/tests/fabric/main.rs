@@ -32,6 +32,7 @@ mod probe;
 mod reflect;
 mod robust;
 mod routed;
+mod shares;
 mod silent;
 mod slurm;
 mod steer;
@@ -76,6 +77,7 @@ const ROUTED: &[Tests] = &[
     doctor::TESTS,
     robust::TESTS,
     steer::ROUTED,
+    shares::TESTS,
     networkd::TESTS,
     flat::TESTS,
     uplink::TESTS,
