@@ -2,16 +2,17 @@
 //! NICs' own counters, `ip route get` and numbered datagrams between all pairs meanwhile.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::process::Child;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use tresse_base::id::NodeId;
-use tresse_control::Client;
+use tresse_control::{Client, Pin};
 use tresse_plan::PathView;
 use tresse_tests::load::{Fault, Miss};
 use tresse_tests::program;
+use tresse_topology::path::Path;
 
 use crate::datagrams::Traffic;
 use crate::lab::{Lab, Planned, eventually};
@@ -26,10 +27,13 @@ pub const TESTS: Tests = &[
     ("long_routed_a_pinned_pair_of_a_direct_torus_goes_by_its_path_alone", || {
         steered("topology = { kind = \"direct-torus\", dims = [3, 3] }");
     }),
+    ("long_routed_a_pinned_pair_of_flat24_goes_by_its_path_alone", || steered(&flat24())),
+    ("routed_pins_of_all_nodes_at_once_go_along_their_paths", all_at_once),
     ("routed_a_drain_that_cuts_a_chain_is_refused_and_lists_its_pairs", refused),
 ];
 
 const RING: &str = "topology = { kind = \"ring\", nodes = 4 }";
+const DUAL: &str = "[addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\nnics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
 const PMESH: &str = "topology = { kind = \"pmesh\", dims = [3, 3] }";
 const FULL: &str = "topology = { kind = \"full-mesh\", nodes = 4 }";
 const FLAT: &str =
@@ -38,6 +42,16 @@ const FLAT: &str =
 /// Datagrams of one burst, and the flows among which they are shared out.
 const FLOWS: usize = 400;
 const EACH: usize = 5;
+
+/// So many pairs talk meanwhile, at most.
+const PAIRS: usize = 72;
+
+/// The example, with its wiring within.
+fn flat24() -> String {
+    let configs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+    let wiring = std::fs::read_to_string(configs.join("flat24.fnn")).unwrap();
+    format!("topology = {{ kind = \"fnn\", wiring = {wiring:?} }}")
+}
 
 /// `tresse` on a node's own daemon.
 fn tresse(lab: &Lab, node: NodeId, words: &[&str]) -> String {
@@ -61,9 +75,9 @@ fn sent(lab: &Lab) -> BTreeMap<(String, String), u64> {
 /// Frames by NIC while many flows of a pair send a burst, without NICs that sent few: sessions and
 /// announcements go on.
 fn burst(lab: &Lab, a: NodeId, b: NodeId) -> BTreeMap<(String, String), u64> {
-    let port = 9_999;
-    let (from, to) = (lab.address(a), SocketAddr::new(lab.address(b), port));
-    let sink = lab.inside(lab.now.node(b), || UdpSocket::bind(to).unwrap());
+    let (from, to) = (lab.address(a), lab.address(b));
+    let sink = lab.inside(lab.now.node(b), || UdpSocket::bind((to, 0)).unwrap());
+    let to = sink.local_addr().unwrap();
     let before = sent(lab);
     lab.inside(lab.now.node(a), || {
         for _ in 0..FLOWS {
@@ -156,7 +170,12 @@ fn steered(topology: &str) {
     assert_eq!(silent(&lab), []);
     let plan = &lab.now.plan;
     let all: Vec<_> = plan.pairs().collect();
-    let long = |(a, b): &(NodeId, NodeId)| plan.paths(*a, *b).len() > 1;
+    // Labels are pushed by the daemon where the kernel cannot: `ip route get` does not name that path.
+    let plain = |paths: &[Path]| plan.layout().is_some() || paths[1].segments.len() == 1;
+    let long = |(a, b): &(NodeId, NodeId)| {
+        let paths = plan.paths(*a, *b);
+        paths.len() > 1 && plain(&paths)
+    };
     // Other nodes send to the same destination by way of the source, if any pair has that.
     let through = |(a, b): &(NodeId, NodeId)| {
         let ways = all.iter().filter(|(_, to)| to == b).map(|(from, to)| plan.paths(*from, *to));
@@ -166,6 +185,8 @@ fn steered(topology: &str) {
     let (a, b) = *pair.unwrap();
     let [zero, one] = [0, 1].map(|rank| plan.path_view(&plan.paths(a, b)[rank]));
     let to = lab.now.node(b).to_owned();
+    let others = all.iter().copied().filter(|pair| *pair != (a, b));
+    let all: Vec<_> = others.step_by(all.len().div_ceil(PAIRS)).chain([(a, b)]).collect();
     let rests = plan.paths(a, b)[0].weight > 0 && plan.paths(a, b)[1].weight == 0;
     if rests {
         alone(&lab, (a, b), &zero);
@@ -178,10 +199,10 @@ fn steered(topology: &str) {
     meanwhile(&lab, &all, || tresse(&lab, a, &["pin", &to, "1"]));
     alone(&lab, (a, b), &one);
     // Who sends to the same node through this one goes as before.
-    for (from, _) in all.iter().filter(|(from, to)| *to == b && *from != a) {
-        let path = plan.path_view(&plan.paths(*from, b)[0]);
+    for from in lab.now.nodes().filter(|from| ![a, b].contains(from)) {
+        let path = plan.path_view(&plan.paths(from, b)[0]);
         if rests && path.segments[1..].iter().any(|segment| segment.from == zero.src) {
-            alone(&lab, (*from, b), &path);
+            alone(&lab, (from, b), &path);
         }
     }
     assert_eq!(lab.status(a).unwrap().pinned, [format!("{to} rank 1")]);
@@ -241,6 +262,44 @@ fn steered(topology: &str) {
     assert!(lab.status(a).unwrap().pinned.is_empty());
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// Pins that lead through each other's source: `traceroute` finds as many nodes as the pinned paths have,
+/// in both families.
+fn all_at_once() {
+    let lab = Lab::up(&format!("[fabric]\n{RING}\n{DUAL}"), &[]);
+    eventually("in sync", 60, || lab.in_sync());
+    let plan = &lab.now.plan;
+    for node in lab.now.nodes() {
+        // One node asks every other many times.
+        for family in ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"] {
+            lab.run(lab.now.node(node), &format!("sysctl -qw net/{family}=0"));
+        }
+    }
+    for (a, b) in plan.pairs() {
+        let how = Pin { to: lab.now.node(b), rank: 1, dry_run: false };
+        lab.client(a).pin(&how).unwrap();
+    }
+    assert_eq!(silent(&lab), []);
+    let hops = |rank: usize| {
+        let ends = plan
+            .pairs()
+            .flat_map(|(a, b)| plan.addresses().node[b.index()].iter().map(move |to| (a, b, *to)));
+        let ends: Vec<_> = ends.collect();
+        let traced = tresse_lab::run::parallel(&ends, 4, |(a, _, to)| {
+            let words = format!("traceroute -n -I -q 1 -w 2 -m 20 {to}");
+            lab.run(lab.now.node(*a), &words)
+        });
+        for ((a, b, to), text) in ends.iter().zip(traced) {
+            let planned = plan.paths(*a, *b)[rank].segments.len();
+            assert_eq!(text.lines().skip(1).count(), planned, "{a:?} to {to}, rank {rank}: {text}");
+        }
+    };
+    hops(1);
+    for (a, b) in plan.pairs() {
+        lab.client(a).unpin(lab.now.node(b), false).unwrap();
+    }
+    hops(0);
 }
 
 /// On one node and on all: exit code 1, the pairs by name, and nothing drained.
