@@ -8,6 +8,7 @@ use serde::Serialize;
 use tresse_control::{Client, ClientError, Drain, FORMAT, NodeError, Steered};
 use tresse_topology::cluster::Cluster;
 
+use super::cut::{self, Said};
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{self, Code, Failure};
 use crate::output::{self, count, named, plain};
@@ -28,8 +29,8 @@ struct Answer<'a> {
 }
 
 /// Drains a part of the fabric (a switch, node, link, port or NIC) on all nodes: moves their paths
-/// away from it. Asks first which destinations each node would lose; if there is one, drains only
-/// if `how` forces it. With `dry_run` only reports that. If the drain fails on one node, undoes it
+/// away from it. Asks first which destinations each node would lose, also because of what has failed
+/// elsewhere; if there is one, drains only if `how` forces it. With `dry_run` only reports that. If the drain fails on one node, undoes it
 /// on the others.
 pub fn drain(
     args: &FleetArgs,
@@ -49,8 +50,11 @@ pub fn drain(
             Some((node, status.ok()?.drained.iter().any(|object| object == how.object)))
         })
         .collect();
-    let asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
-    let cut = asked.iter().filter(|line| line.steered.as_ref().is_some_and(|s| !s.cut.is_empty()));
+    let mut asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
+    let said = fleet.each(|_| true, Said::ask).into_iter();
+    let said = said.filter_map(|(node, said)| Some((node, said.ok()?))).collect();
+    add(&mut asked, &cut::off(cluster, how.object, &said));
+    let cut = asked.iter().filter(|line| line.steered.as_ref().is_some_and(cuts));
     let cut: Vec<&str> = cut.map(|line| line.node.as_str()).collect();
     let failed = asked.iter().any(|line| line.error.is_some());
     if dry_run || failed || (!cut.is_empty() && !how.force) {
@@ -122,6 +126,23 @@ fn undone(
     answers.map(|(node, answer)| line(node, answer)).collect()
 }
 
+/// Adds the nodes that only all answers together show to be cut off.
+fn add(asked: &mut [NodeResult], off: &BTreeMap<String, Vec<String>>) {
+    for line in asked {
+        if let (Some(steered), Some(more)) = (&mut line.steered, off.get(&line.node)) {
+            let more = more.iter().filter(|name| !steered.cut_nodes.contains(name));
+            let more: Vec<String> = more.cloned().collect();
+            steered.single_nodes.retain(|name| !more.contains(name));
+            steered.cut_nodes.extend(more);
+        }
+    }
+}
+
+/// Does a drain leave a node without a path to another?
+fn cuts(steered: &Steered) -> bool {
+    !(steered.cut.is_empty() && steered.cut_nodes.is_empty())
+}
+
 fn lines(answers: Vec<(String, Result<Steered, Failure>)>) -> Vec<NodeResult> {
     answers.into_iter().map(|(node, answer)| line(node, answer.map(Some))).collect()
 }
@@ -145,7 +166,7 @@ fn report(object: &str, lines: &[NodeResult], dry_run: bool, json: bool) -> Resu
     for line in lines {
         match (&line.error, &line.steered) {
             (Some(error), _) => writeln!(out, "{}: {}", line.node, plain(error))?,
-            (None, Some(s)) if !s.cut.is_empty() => {
+            (None, Some(s)) if cuts(s) => {
                 let cut = named(&s.cut_nodes, &s.cut);
                 writeln!(out, "{} -> {cut}: no other path", line.node)?;
             }

@@ -29,6 +29,7 @@ pub const TESTS: Tests = &[
     }),
     ("long_routed_a_pinned_pair_of_flat24_goes_by_its_path_alone", || steered(&flat24())),
     ("routed_pins_of_all_nodes_at_once_go_along_their_paths", all_at_once),
+    ("routed_a_drain_beside_a_failure_is_refused_on_all_nodes", refused_beside_a_failure),
     ("routed_a_drain_that_cuts_a_chain_is_refused_and_lists_its_pairs", refused),
 ];
 
@@ -300,6 +301,35 @@ fn all_at_once() {
         lab.client(a).unpin(lab.now.node(b), false).unwrap();
     }
     hops(0);
+}
+
+/// A ring with a cable out has no second one to spare, and no node knows that by itself.
+fn refused_beside_a_failure() {
+    let lab = Lab::up(&format!("[fabric]\n{RING}\n"), &[]);
+    eventually("in sync", 60, || lab.in_sync());
+    let cluster = lab.cluster_file(&lab.now);
+    let drain = |more: &[&str]| {
+        let all = ["drain", "n0-n1", "--all", &cluster, "--launcher", "netns", "--lab", lab.name()];
+        let ran = program::run([&all[..], more].concat());
+        (String::from_utf8_lossy(&ran.stdout).into_owned(), ran.status.code())
+    };
+    let (told, code) = drain(&["--dry-run"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(lab.verb(&["fail", "n2-n3"]).1);
+    let (told, code) = drain(&[]);
+    assert_eq!(code, Some(1), "{told}");
+    for line in ["n0 -> n[1-2]: no", "n1 -> n[0,3]: no", "n2 -> n[0,3]: no", "n3 -> n[1-2]: no"] {
+        assert!(told.contains(line), "{told}");
+    }
+    assert!(lab.now.nodes().all(|node| lab.status(node).unwrap().drained.is_empty()));
+    eventually("all pairs answer", 20, || match &silent(&lab)[..] {
+        [] => Ok(()),
+        silent => Err(format!("{silent:?}")),
+    });
+    assert!(lab.verb(&["heal"]).1);
+    eventually("in sync", 60, || lab.in_sync());
+    let (told, code) = drain(&[]);
+    assert_eq!(code, Some(0), "{told}");
 }
 
 /// On one node and on all: exit code 1, the pairs by name, and nothing drained.
