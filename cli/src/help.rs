@@ -14,7 +14,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
         "Run",
         &[
             "apply", "confirm", "rollback", "withdraw", "reload", "rollout", "drain", "undrain",
-            "pin", "unpin",
+            "pin", "weight", "unpin",
         ],
     ),
     ("Look", &["status", "diff", "counters", "monitor", "top", "cables", "discover", "macs"]),

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
+use tresse_base::hostlist;
 use tresse_control::OperationLine;
 
 /// Returns standard output, locked and buffered.
@@ -61,6 +62,13 @@ fn steers(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || (c.is_control() && c != '\n' && c != '\t')
+}
+
+/// Destinations by name, several as hostlists; by address where an older daemon sends no names.
+pub fn named(names: &[String], addresses: &[String]) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let words = if names.is_empty() { addresses.to_vec() } else { hostlist::collapse(&names) };
+    plain(&words.join(" ")).into_owned()
 }
 
 #[cfg(test)]

@@ -46,7 +46,9 @@ pub enum Verb {
     Undrain(node::Undrain),
     /// Send to a node by one path only, as long as it works.
     Pin(node::Pin),
-    /// Send to a node by all its paths again.
+    /// Share the traffic to a node among its paths by weights.
+    Weight(node::Weight),
+    /// Send to a node by all its paths again, as planned.
     Unpin(node::Unpin),
     /// Show which plan this node has, and whether all of it works.
     Status(node::Status),
@@ -119,6 +121,7 @@ impl Verb {
             Self::Drain(verb) => verb.run(json),
             Self::Undrain(verb) => verb.run(json),
             Self::Pin(verb) => verb.run(json),
+            Self::Weight(verb) => verb.run(json),
             Self::Unpin(verb) => verb.run(json),
             Self::Status(verb) => verb.run(json),
             Self::Diff(verb) => verb.run(json),

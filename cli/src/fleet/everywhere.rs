@@ -8,9 +8,10 @@ use serde::Serialize;
 use tresse_control::{Client, ClientError, Drain, FORMAT, NodeError, Steered};
 use tresse_topology::cluster::Cluster;
 
+use super::cut::{self, Said};
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{self, Code, Failure};
-use crate::output::{self, count, plain};
+use crate::output::{self, count, named, plain};
 
 #[derive(Debug, Serialize)]
 struct NodeResult {
@@ -28,8 +29,8 @@ struct Answer<'a> {
 }
 
 /// Drains a part of the fabric (a switch, node, link, port or NIC) on all nodes: moves their paths
-/// away from it. Asks first which destinations each node would lose; if there is one, drains only
-/// if `how` forces it. With `dry_run` only reports that. If the drain fails on one node, undoes it
+/// away from it. Asks first which destinations each node would lose, also because of what has failed
+/// elsewhere; if there is one, drains only if `how` forces it. With `dry_run` only reports that. If the drain fails on one node, undoes it
 /// on the others.
 pub fn drain(
     args: &FleetArgs,
@@ -49,12 +50,15 @@ pub fn drain(
             Some((node, status.ok()?.drained.iter().any(|object| object == how.object)))
         })
         .collect();
-    let asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
-    let cut = asked.iter().filter(|line| line.steered.as_ref().is_some_and(|s| !s.cut.is_empty()));
+    let mut asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
+    let said = fleet.each(|_| true, Said::ask).into_iter();
+    let said = said.filter_map(|(node, said)| Some((node, said.ok()?))).collect();
+    add(&mut asked, &cut::off(cluster, how.object, &said));
+    let cut = asked.iter().filter(|line| line.steered.as_ref().is_some_and(cuts));
     let cut: Vec<&str> = cut.map(|line| line.node.as_str()).collect();
     let failed = asked.iter().any(|line| line.error.is_some());
     if dry_run || failed || (!cut.is_empty() && !how.force) {
-        report(how.object, &asked, json)?;
+        report(how.object, &asked, dry_run, json)?;
         if !dry_run {
             let help = if failed { "" } else { "; --force drains it anyway" };
             fail::say(&format!("nothing was drained{help}"));
@@ -68,13 +72,13 @@ pub fn drain(
     }
     let drained = fleet.each(|_| true, |client| client.drain(&Drain { dry_run: false, ..how }));
     let drained = lines(drained);
-    report(how.object, &drained, json)?;
+    report(how.object, &drained, false, json)?;
     if drained.iter().all(|line| line.error.is_none()) {
         return Ok(Code::Fine);
     }
     // A node that did not answer may have drained it too. A node that had drained it before keeps it drained.
     let ours = |name: &str| before.get(name) != Some(&true);
-    let back = undone(&mut fleet, ours, how.object);
+    let back = undone(&mut fleet, ours, how.object, false);
     let left: Vec<&str> =
         back.iter().filter(|line| line.error.is_some()).map(|line| line.node.as_str()).collect();
     fail::say("the drain was undone: not every node could drain it");
@@ -88,16 +92,17 @@ pub fn drain(
 }
 
 /// Lets all nodes use a drained part of the fabric again. Nodes that have not drained it are
-/// skipped.
+/// skipped. With `dry_run` only reports what would move.
 pub fn undrain(
     args: &FleetArgs,
     cluster: &Cluster,
     object: &str,
+    dry_run: bool,
     json: bool,
 ) -> Result<Code, Failure> {
     let mut fleet = args.fleet(args.nodes(cluster)?);
-    let lines = undone(&mut fleet, |_| true, object);
-    report(object, &lines, json)?;
+    let lines = undone(&mut fleet, |_| true, object, dry_run);
+    report(object, &lines, dry_run, json)?;
     let there = lines.iter().any(|line| line.steered.is_some());
     if !there {
         fail::say(&format!("{object} is drained on no node"));
@@ -106,14 +111,36 @@ pub fn undrain(
     Ok(if fine { Code::Fine } else { Code::Fault })
 }
 
-fn undone(fleet: &mut Fleet, which: impl Fn(&str) -> bool + Sync, object: &str) -> Vec<NodeResult> {
-    let undrain = |client: &mut Client| match client.undrain(object) {
+fn undone(
+    fleet: &mut Fleet,
+    which: impl Fn(&str) -> bool + Sync,
+    object: &str,
+    dry_run: bool,
+) -> Vec<NodeResult> {
+    let undrain = |client: &mut Client| match client.undrain(object, dry_run) {
         // This node had not drained it.
         Err(ClientError::Node(NodeError::Refused { .. })) => Ok(None),
         answer => answer.map(Some),
     };
     let answers = fleet.each(which, undrain).into_iter();
     answers.map(|(node, answer)| line(node, answer)).collect()
+}
+
+/// Adds the nodes that only all answers together show to be cut off.
+fn add(asked: &mut [NodeResult], off: &BTreeMap<String, Vec<String>>) {
+    for line in asked {
+        if let (Some(steered), Some(more)) = (&mut line.steered, off.get(&line.node)) {
+            let more = more.iter().filter(|name| !steered.cut_nodes.contains(name));
+            let more: Vec<String> = more.cloned().collect();
+            steered.single_nodes.retain(|name| !more.contains(name));
+            steered.cut_nodes.extend(more);
+        }
+    }
+}
+
+/// Does a drain leave a node without a path to another?
+fn cuts(steered: &Steered) -> bool {
+    !(steered.cut.is_empty() && steered.cut_nodes.is_empty())
 }
 
 fn lines(answers: Vec<(String, Result<Steered, Failure>)>) -> Vec<NodeResult> {
@@ -127,26 +154,33 @@ fn line(node: String, answer: Result<Option<Steered>, Failure>) -> NodeResult {
     }
 }
 
-fn report(object: &str, lines: &[NodeResult], json: bool) -> Result<(), Failure> {
+/// Prints a line for each node; for a dry run also what would move there, and from which path to which.
+fn report(object: &str, lines: &[NodeResult], dry_run: bool, json: bool) -> Result<(), Failure> {
     let mut out = output::stdout();
     if json {
         output::json_line(&mut out, &Answer { format: FORMAT, object, nodes: lines })?;
         out.flush()?;
         return Ok(());
     }
+    let verb = if dry_run { "would move" } else { "moved" };
     for line in lines {
         match (&line.error, &line.steered) {
             (Some(error), _) => writeln!(out, "{}: {}", line.node, plain(error))?,
-            (None, Some(s)) if !s.cut.is_empty() => {
-                let cut = plain(&s.cut.join(" ")).into_owned();
-                writeln!(out, "{}: no other path to {cut}", line.node)?;
+            (None, Some(s)) if cuts(s) => {
+                let cut = named(&s.cut_nodes, &s.cut);
+                writeln!(out, "{} -> {cut}: no other path", line.node)?;
             }
             (None, Some(s)) if !s.single.is_empty() => {
-                let single = plain(&s.single.join(" ")).into_owned();
-                writeln!(out, "{}: {} moved, one path left to {single}", line.node, s.moved.len())?;
+                let single = named(&s.single_nodes, &s.single);
+                let moved = s.moved.len();
+                writeln!(out, "{}: {moved} {verb}, one path left to {single}", line.node)?;
             }
-            (None, Some(s)) => writeln!(out, "{}: {} moved", line.node, s.moved.len())?,
+            (None, Some(s)) => writeln!(out, "{}: {} {verb}", line.node, s.moved.len())?,
             (None, None) => {}
+        }
+        for moved in line.steered.iter().filter(|_| dry_run).flat_map(|steered| &steered.moves) {
+            let (to, change) = (plain(&moved.node), plain(&moved.change()).into_owned());
+            writeln!(out, "  {} -> {to}: {change}", line.node)?;
         }
     }
     out.flush()?;

@@ -1,5 +1,6 @@
 //! The verbs for many nodes: they reach the daemon of each node through a launcher, such as ssh.
 
+mod cut;
 pub mod differences;
 mod discover;
 pub mod everywhere;

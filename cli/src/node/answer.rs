@@ -6,7 +6,7 @@ use serde::Serialize;
 use tresse_control::{Applied, FORMAT, OperationLine, PendingLine, Steered, waiting};
 
 use crate::fail::{self, Code, Failure};
-use crate::output::{self, count, plain};
+use crate::output::{self, count, named, plain};
 
 /// A reply of the daemon for `--json`, with the version of the JSON format added.
 #[derive(Debug, Serialize)]
@@ -80,19 +80,25 @@ pub fn done(what: &'static str, words: &str, json: bool) -> Result<Code, Failure
     Ok(Code::Fine)
 }
 
-/// Prints the effect of a drain or pin, or of its end: how many destinations of this node moved to
-/// other paths, which have one path left, and which have no other.
-pub fn steered(steered: &Steered, done: &str, json: bool) -> Result<Code, Failure> {
+/// Prints the effect of a drain, pin or weights, or of their end: how many destinations of this node
+/// moved to other paths, which have one path left, and which have no other. For a dry run also from
+/// which path to which.
+pub fn steered(steered: &Steered, done: &str, dry_run: bool, json: bool) -> Result<Code, Failure> {
     let mut out = output::stdout();
     if json {
         output::json_line(&mut out, &Formatted::new(steered))?;
     } else {
-        writeln!(out, "{done}: {} of this node moved", count(steered.moved.len(), "destination"))?;
+        let verb = if dry_run { "would move" } else { "moved" };
+        writeln!(out, "{done}: {} of this node {verb}", count(steered.moved.len(), "destination"))?;
+        for line in steered.moves.iter().filter(|_| dry_run) {
+            writeln!(out, "  {}: {}", plain(&line.node), plain(&line.change()))?;
+        }
         if !steered.single.is_empty() {
-            writeln!(out, "left with one path: {}", steered.single.join(" "))?;
+            let single = named(&steered.single_nodes, &steered.single);
+            writeln!(out, "left with one path: {single}")?;
         }
         if !steered.cut.is_empty() {
-            let cut = steered.cut.join(" ");
+            let cut = named(&steered.cut_nodes, &steered.cut);
             writeln!(out, "without another path, so they go on using it: {cut}")?;
         }
     }

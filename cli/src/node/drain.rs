@@ -11,6 +11,7 @@ use super::connection::NodeArgs;
 use crate::fail::{self, Code, Failure};
 use crate::fleet::{FleetArgs, everywhere};
 use crate::input;
+use crate::output::named;
 
 /// Arguments of `tresse drain`, which keeps this node's paths off a part of the fabric.
 #[derive(Debug, Args)]
@@ -44,16 +45,26 @@ impl Drain {
         let mut steered = client.drain(&how)?;
         if !self.dry_run {
             if !steered.single.is_empty() && !json {
-                let single = steered.single.join(" ");
+                let single = named(&steered.single_nodes, &steered.single);
                 fail::say(&format!(
                     "left with one path, so that one more failure cuts them off: {single}"
                 ));
+            }
+            if !steered.cut.is_empty() && !self.force {
+                let cut = named(&steered.cut_nodes, &steered.cut);
+                let object = &self.object;
+                let message = format!(
+                    "{object}: no other path leads to {cut}; nothing was drained\n  help: --force \
+                     drains it anyway, and these nodes go on using it"
+                );
+                return Err(Failure::new(Code::Fault, message));
             }
             steered = client.drain(&control::Drain { dry_run: false, ..how })?;
         }
         let verb = if self.dry_run { "would be drained" } else { "drained" };
         let cut = self.dry_run && !self.force && !steered.cut.is_empty();
-        let code = answer::steered(&steered, &format!("{} {verb}", self.object), json)?;
+        let done = format!("{} {verb}", self.object);
+        let code = answer::steered(&steered, &done, self.dry_run, json)?;
         Ok(if cut { Code::Fault } else { code })
     }
 }

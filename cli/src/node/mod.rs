@@ -21,6 +21,7 @@ mod top;
 mod undrain;
 mod unfuse;
 mod unpin;
+mod weight;
 mod withdraw;
 
 pub use apply::Apply;
@@ -42,4 +43,5 @@ pub use top::Top;
 pub use undrain::Undrain;
 pub use unfuse::Unfuse;
 pub use unpin::Unpin;
+pub use weight::Weight;
 pub use withdraw::Withdraw;

@@ -27,10 +27,7 @@ impl Pin {
         let how = control::Pin { to: &self.to, rank: self.rank, dry_run: self.dry_run };
         let steered = self.node.connect()?.pin(&how)?;
         let verb = if self.dry_run { "would be pinned" } else { "pinned" };
-        answer::steered(
-            &steered,
-            &format!("{} {verb} to the path of rank {}", self.to, self.rank),
-            json,
-        )
+        let done = format!("{} {verb} to the path of rank {}", self.to, self.rank);
+        answer::steered(&steered, &done, self.dry_run, json)
     }
 }

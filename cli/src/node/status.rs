@@ -99,6 +99,9 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
     for pair in &status.pinned {
         writeln!(out, "pinned: {pair}")?;
     }
+    for pair in &status.weighted {
+        writeln!(out, "weighted: {pair}")?;
+    }
     for path in &status.broken {
         writeln!(out, "BROKEN path to {path}: not used")?;
     }

@@ -185,6 +185,7 @@ fn screen(loads: &[Load], status: &Status) -> String {
         ("without a backup", &status.unprotected),
         ("drained", &status.drained),
         ("pinned", &status.pinned),
+        ("weighted", &status.weighted),
     ];
     for (what, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
         let shown: Vec<_> = list.iter().take(8).map(|text| plain(text)).collect();

@@ -18,6 +18,9 @@ pub struct Undrain {
     node: NodeArgs,
     /// The part of the fabric that was drained.
     object: String,
+    /// Print what would move, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
     /// End the drain on all nodes of this cluster file that have it.
     #[arg(long, value_name = "FILE")]
     all: Option<PathBuf>,
@@ -30,9 +33,10 @@ impl Undrain {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         if let Some(file) = &self.all {
             let cluster = input::read_cluster(file)?;
-            return everywhere::undrain(&self.fleet, &cluster, &self.object, json);
+            return everywhere::undrain(&self.fleet, &cluster, &self.object, self.dry_run, json);
         }
-        let steered = self.node.connect()?.undrain(&self.object)?;
-        answer::steered(&steered, &format!("{} in use again", self.object), json)
+        let steered = self.node.connect()?.undrain(&self.object, self.dry_run)?;
+        let verb = if self.dry_run { "would be in use again" } else { "in use again" };
+        answer::steered(&steered, &format!("{} {verb}", self.object), self.dry_run, json)
     }
 }

@@ -59,6 +59,7 @@ fn without_a_daemon_every_verb_exits_with_4_and_names_socket_and_unit() {
         &["drain", "s00"],
         &["undrain", "s00"],
         &["pin", "n01", "1"],
+        &["weight", "n01", "0:1", "1:3"],
         &["unpin", "n01"],
         &["bridge"],
         &["top"],
@@ -206,6 +207,7 @@ fn what_is_steered_is_told() {
     for (args, method) in [
         (&["undrain", "s00"][..], "Undrain"),
         (&["pin", "n01", "1"], "Pin"),
+        (&["weight", "n01", "0:1", "1:3"], "Weight"),
         (&["unpin", "n01"], "Unpin"),
     ] {
         let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
@@ -213,6 +215,61 @@ fn what_is_steered_is_told() {
         assert_eq!(call["method"], format!("org.tresse.Node.{method}"));
         has(&ran.exits(0).object(), "moved");
     }
+}
+
+/// An older daemon sends addresses alone, and refuses parameters that it does not know.
+#[test]
+fn a_dry_run_names_who_moves_from_where_to_where() {
+    let path = |rank: u32, nic: &str, through: &[&str]| json!({ "rank": rank, "weight": 1, "nic": nic, "through": through });
+    let moves = json!([{
+        "node": "n02", "before": [path(0, "eth1", &[])], "after": [path(1, "eth0", &["n03"])],
+    }]);
+    let steered = json!({
+        "moved": ["10.77.0.3"], "single": [], "cut": [], "moves": moves,
+        "single_nodes": [], "cut_nodes": [],
+    });
+    for args in [
+        &["pin", "n02", "1"][..],
+        &["unpin", "n02"],
+        &["weight", "n02", "1:1"],
+        &["drain", "s00"],
+        &["undrain", "s00"],
+    ] {
+        let dry: Vec<_> = args.iter().copied().chain(["--dry-run"]).collect();
+        let (ran, call) = ask(&dry, steered.clone());
+        assert_eq!(call["parameters"]["dry_run"], true, "{call}");
+        let text = ran.exits(0).stdout;
+        assert!(text.contains("1 destination of this node would move"), "{text}");
+        let line = "  n02: rank 0 by eth1 -> rank 1 by eth0 through n03\n";
+        assert!(text.contains(line), "{text}");
+    }
+    let (ran, call) = ask(&["undrain", "s00"], steered.clone());
+    assert_eq!(call["parameters"], json!({ "object": "s00" }));
+    assert!(!ran.exits(0).stdout.contains("->"));
+    let (_, call) = ask(&["weight", "n02", "0:1", "1:255"], steered);
+    let weights = json!([{ "rank": 0, "weight": 1 }, { "rank": 1, "weight": 255 }]);
+    assert_eq!(call["parameters"]["weights"], weights);
+    for wrong in [&["1"][..], &["1:"], &["1:256"], &["-1:2"], &["1:2", "1:3"], &[]] {
+        let args: Vec<_> = ["weight", "n02"].into_iter().chain(wrong.iter().copied()).collect();
+        tresse(args).exits(2);
+    }
+}
+
+#[test]
+fn a_drain_that_cuts_nodes_off_names_them_and_is_not_asked_for() {
+    let steered = json!({
+        "moved": [], "single": [], "cut": ["10.77.0.2", "10.77.0.3"], "moves": [],
+        "single_nodes": [], "cut_nodes": ["n01", "n02"],
+    });
+    let (ran, call) = ask(&["drain", "s00"], steered.clone());
+    assert_eq!(call["parameters"]["dry_run"], true, "only what it would do was asked");
+    let ran = ran.exits(1);
+    assert!(ran.stderr.contains("s00: no other path leads to n[01-02]"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
+    let (ran, _) = ask(&["drain", "s00", "--json"], steered.clone());
+    has(&ran.exits(1).object(), "errors");
+    let (ran, _) = ask(&["drain", "s00", "--dry-run"], steered);
+    assert!(ran.exits(1).stdout.contains("they go on using it: n[01-02]"));
 }
 
 #[test]

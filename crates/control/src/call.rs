@@ -23,8 +23,8 @@ use crate::reply::{
     Status, Steered, Withdrawn,
 };
 use crate::types::{
-    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,
-    PendingLine, Problem, SegmentLine,
+    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine,
+    PathLine, PendingLine, Problem, SegmentLine, ShareLine, WeightLine,
 };
 use crate::{INTERFACE, NodeError};
 
@@ -171,12 +171,15 @@ methods! {
     /// Keep this node's paths off a switch, a node, a link, a port or a NIC, or list the effects of
     /// that (dry_run). Refused if a destination would have no other path, unless force is set.
     Group Drain { object: String, dry_run: Option<bool>, force: Option<bool> } -> Steered;
-    /// Use a drained part again.
-    Group Undrain { object: String } -> Steered;
+    /// Use a drained part again, or list the effects of that (dry_run).
+    Group Undrain { object: String, dry_run: Option<bool> } -> Steered;
     /// Use only one path to a node, given by its rank, as long as that path is sound.
     Group Pin { to: String, rank: u32, dry_run: Option<bool> } -> Steered;
-    /// Use all paths to a node again.
-    Group Unpin { to: String } -> Steered;
+    /// Share the traffic to a node among its paths by these weights, 0 to 255. Ranks that are not
+    /// listed keep their weight. Replaces a pin.
+    Group Weight { to: String, weights: Vec<WeightLine>, dry_run: Option<bool> } -> Steered;
+    /// Use all paths to a node again as planned: ends a pin, and weights.
+    Group Unpin { to: String, dry_run: Option<bool> } -> Steered;
     /// Stream of events from now on; the first is `hello`. A gap in `seq` means that the client was
     /// too slow.
     #[doc = "[Supports 'more' flag]"]
@@ -203,12 +206,15 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
         FusedLine::CUSTOM_TYPE,
         HeardLine::CUSTOM_TYPE,
         LldpLine::CUSTOM_TYPE,
+        MoveLine::CUSTOM_TYPE,
         NicLine::CUSTOM_TYPE,
         OperationLine::CUSTOM_TYPE,
         PathLine::CUSTOM_TYPE,
         PendingLine::CUSTOM_TYPE,
         Problem::CUSTOM_TYPE,
         SegmentLine::CUSTOM_TYPE,
+        ShareLine::CUSTOM_TYPE,
+        WeightLine::CUSTOM_TYPE,
     ],
     NodeError::VARIANTS,
     &[],
@@ -279,6 +285,11 @@ mod tests {
             Call::ListPaths { to: None },
             Call::Unfuse { vid: 100 },
             Call::Pin { to: "n1".into(), rank: 2, dry_run: Some(true) },
+            Call::Weight {
+                to: "n1".into(),
+                weights: vec![WeightLine { rank: 0, weight: 1 }, WeightLine { rank: 1, weight: 3 }],
+                dry_run: None,
+            },
             Call::Apply {
                 cluster: "text".into(),
                 lock: None,
@@ -305,6 +316,9 @@ mod tests {
         assert_eq!(wrong("Unfuse", json!({ "vid": 65_536 })), "vid");
         assert_eq!(wrong("Unfuse", json!([1])), "parameters");
         assert_eq!(wrong("Drain", json!({ "object": "s0", "dryrun": true })), "dryrun");
+        let weights = json!([{ "rank": 0, "weight": -1 }]);
+        assert_eq!(wrong("Weight", json!({ "to": "n1", "weights": weights })), "weights");
+        assert_eq!(wrong("Weight", json!({ "to": "n1" })), "weights");
         assert_eq!(wrong("GetStatus", json!({ "verbose": true })), "verbose");
         let unknown = Call::parse("Nonsense", json!({}));
         assert!(

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::proxy::ProxyCommand;
 use crate::{
     Applied, ApplyRequest, Call, Counters, Difference, Event, Introduced, MonitorReply,
-    NeighbourList, NodeError, PathList, Status, Steered, Withdrawn,
+    NeighbourList, NodeError, PathList, Status, Steered, WeightLine, Withdrawn,
 };
 
 /// How long to wait for the reply of a method that changes nothing.
@@ -74,7 +74,7 @@ pub enum ClientError {
 struct Message<'a> {
     method: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parameters: Option<&'a Call>,
+    parameters: Option<&'a serde_json::Map<String, serde_json::Value>>,
     more: bool,
 }
 
@@ -105,6 +105,18 @@ pub struct Pin<'a> {
     pub to: &'a str,
     /// Rank of the path to use.
     pub rank: u32,
+    /// Only list the effects.
+    pub dry_run: bool,
+}
+
+/// Parameters of the method Weight, which shares the traffic to a destination among its paths: the
+/// destination node, and the weights of paths by rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weight<'a> {
+    /// The destination node.
+    pub to: &'a str,
+    /// The weights; ranks that are not listed keep theirs.
+    pub weights: &'a [WeightLine],
     /// Only list the effects.
     pub dry_run: bool,
 }
@@ -252,12 +264,14 @@ impl Client {
         self.call(&Call::Drain { object: object.into(), dry_run, force }, None)
     }
 
-    /// Uses a drained part again.
+    /// Uses a drained part again, or as a dry run lists the effects.
     ///
     /// # Errors
     /// [`ClientError`], as for every method.
-    pub fn undrain(&mut self, object: &str) -> Result<Steered, ClientError> {
-        self.call(&Call::Undrain { object: object.into() }, None)
+    pub fn undrain(&mut self, object: &str, dry_run: bool) -> Result<Steered, ClientError> {
+        // Older daemons do not have the parameter.
+        let dry_run = dry_run.then_some(true);
+        self.call(&Call::Undrain { object: object.into(), dry_run }, None)
     }
 
     /// Uses only one path to a node, given by its rank.
@@ -269,12 +283,22 @@ impl Client {
         self.call(&Call::Pin { to: to.into(), rank, dry_run: Some(dry_run) }, None)
     }
 
-    /// Uses all paths to a node again.
+    /// Shares the traffic to a node among its paths by weights.
     ///
     /// # Errors
     /// [`ClientError`], as for every method.
-    pub fn unpin(&mut self, to: &str) -> Result<Steered, ClientError> {
-        self.call(&Call::Unpin { to: to.into() }, None)
+    pub fn weight(&mut self, how: &Weight<'_>) -> Result<Steered, ClientError> {
+        let Weight { to, weights, dry_run } = *how;
+        let weights = weights.to_vec();
+        self.call(&Call::Weight { to: to.into(), weights, dry_run: Some(dry_run) }, None)
+    }
+
+    /// Uses all paths to a node again as planned, or as a dry run lists the effects.
+    ///
+    /// # Errors
+    /// [`ClientError`], as for every method.
+    pub fn unpin(&mut self, to: &str, dry_run: bool) -> Result<Steered, ClientError> {
+        self.call(&Call::Unpin { to: to.into(), dry_run: dry_run.then_some(true) }, None)
     }
 
     /// Counters since the daemon started.
@@ -323,8 +347,12 @@ impl Client {
     }
 
     fn send(&mut self, call: &Call, more: bool) -> Result<(), ClientError> {
-        let (method, parameters) = (call.method(), call.has_parameters().then_some(call));
-        let sent = serde_json::to_vec(&Message { method, parameters, more })
+        let method = call.method();
+        let sent = parameters(call)
+            .and_then(|given| {
+                let parameters = call.has_parameters().then_some(&given);
+                serde_json::to_vec(&Message { method, parameters, more })
+            })
             .map_err(io::Error::from)
             .and_then(|mut bytes| {
                 bytes.push(0);
@@ -374,6 +402,17 @@ impl Client {
         let message = if said.is_empty() { message.into() } else { said };
         ClientError::Protocol { path: self.path.clone(), message }
     }
+}
+
+/// The parameters of a call that have a value. A daemon that does not know a parameter refuses the call,
+/// also if the parameter is null.
+fn parameters(call: &Call) -> serde_json::Result<serde_json::Map<String, serde_json::Value>> {
+    let mut given = match serde_json::to_value(call)? {
+        serde_json::Value::Object(given) => given,
+        _ => serde_json::Map::new(),
+    };
+    given.retain(|_, value| !value.is_null());
+    Ok(given)
 }
 
 enum Lost {

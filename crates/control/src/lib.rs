@@ -13,15 +13,15 @@ mod reply;
 mod types;
 
 pub use call::{Access, Call};
-pub use client::{Client, ClientError, Drain, Events, Pin};
+pub use client::{Client, ClientError, Drain, Events, Pin, Weight};
 pub use error::NodeError;
 pub use reply::{
     Applied, ApplyRequest, Counters, Difference, Introduced, MonitorReply, NeighbourList, PathList,
     Reply, Status, Steered, Withdrawn,
 };
 pub use types::{
-    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,
-    PendingLine, Problem, SegmentLine, WaitLine, waiting,
+    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine,
+    PathLine, PendingLine, Problem, SegmentLine, ShareLine, WaitLine, WeightLine, waiting,
 };
 
 /// Name of the Varlink interface by which clients control the daemon.

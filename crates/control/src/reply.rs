@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use zlink::introspect::Type;
 
 use crate::types::{
-    CounterLine, Event, FusedLine, NicLine, OperationLine, PathLine, PendingLine, WaitLine,
+    CounterLine, Event, FusedLine, MoveLine, NicLine, OperationLine, PathLine, PendingLine,
+    WaitLine,
 };
 
 /// Reply of the method GetStatus: the plan in force on this node, what the kernel still lacks of
@@ -36,6 +37,9 @@ pub struct Status {
     /// Pairs that are pinned to one path here: peer, rank.
     #[serde(default)]
     pub pinned: Vec<String>,
+    /// Pairs whose traffic an operator shares out by weights here: peer, and the weight of each rank.
+    #[serde(default)]
+    pub weighted: Vec<String>,
     /// Destinations whose traffic uses the planned paths, but whose backup is missing or broken.
     #[serde(default)]
     pub unprotected: Vec<String>,
@@ -108,8 +112,9 @@ pub struct Applied {
     pub confirm_seconds: Option<u32>,
 }
 
-/// Reply of the methods Drain, Undrain, Pin and Unpin: the destination addresses whose traffic
-/// moves to another path, that are left with one path, or whose every path is drained.
+/// Reply of the methods Drain, Undrain, Pin, Weight and Unpin: the destination addresses whose
+/// traffic moves to another path, that are left with one path, or whose every path is drained; and
+/// the same nodes by name. Older daemons send no names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Steered {
     /// Destinations whose traffic moves to another path.
@@ -118,6 +123,15 @@ pub struct Steered {
     pub single: Vec<String>,
     /// Destinations whose every path is drained. Their traffic keeps using a drained path.
     pub cut: Vec<String>,
+    /// The destination nodes whose traffic moves, with the paths before and after.
+    #[serde(default)]
+    pub moves: Vec<MoveLine>,
+    /// Names of the nodes left with one path.
+    #[serde(default)]
+    pub single_nodes: Vec<String>,
+    /// Names of the nodes that no path leads to but by what is drained.
+    #[serde(default)]
+    pub cut_nodes: Vec<String>,
 }
 
 /// Reply of the method Withdraw: the kernel objects that were removed, and those that could not be
@@ -202,7 +216,7 @@ pub enum Reply {
     Applied(Applied),
     /// Of Withdraw.
     Withdrawn(Withdrawn),
-    /// Of Drain, Undrain, Pin and Unpin.
+    /// Of Drain, Undrain, Pin, Weight and Unpin.
     Steered(Steered),
     /// Of Confirm and Unfuse, which return nothing.
     Done,

@@ -162,6 +162,65 @@ pub struct SegmentLine {
     pub to_nic: String,
 }
 
+/// The weight of one path of a pair of nodes, by the path's rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct WeightLine {
+    /// Rank of the path.
+    pub rank: u32,
+    /// Its share of the traffic beside the weights of the other paths: 0 to 255.
+    pub weight: u32,
+}
+
+/// A destination node whose traffic moves, with the paths that carry it before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct MoveLine {
+    /// Name of the destination node.
+    pub node: String,
+    /// The paths that carry the traffic before.
+    pub before: Vec<ShareLine>,
+    /// The paths that carry it afterwards.
+    pub after: Vec<ShareLine>,
+}
+
+/// A path that carries traffic of a pair, with its share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct ShareLine {
+    /// Rank of the path.
+    pub rank: u32,
+    /// Its share beside the weights of the other paths listed with it.
+    pub weight: u32,
+    /// The NIC by which it leaves.
+    pub nic: String,
+    /// The switches and nodes that it crosses, in order, without its ends.
+    pub through: Vec<String>,
+}
+
+impl MoveLine {
+    /// The paths before and after in words: `rank 0 by eth1 -> rank 1 by eth0 through n3`.
+    #[must_use]
+    pub fn change(&self) -> String {
+        format!("{} -> {}", shares(&self.before), shares(&self.after))
+    }
+}
+
+fn shares(paths: &[ShareLine]) -> String {
+    let total: u32 = paths.iter().map(|path| path.weight).sum();
+    let path = |path: &ShareLine| {
+        let mut words = format!("rank {} by {}", path.rank, path.nic);
+        if !path.through.is_empty() {
+            words.push_str(&format!(" through {}", path.through.join(" ")));
+        }
+        if paths.len() > 1 {
+            words.push_str(&format!(" ({} of {total})", path.weight));
+        }
+        words
+    };
+    match paths {
+        [] => "nothing".into(),
+        _ => paths.iter().map(path).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// One NIC of this host, and the devices from which it has received LLDP frames or announcements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct NicLine {
@@ -245,7 +304,7 @@ pub struct Event {
     /// Milliseconds since the Unix epoch.
     pub time_ms: u64,
     /// `applied`, `confirmed`, `moved`, `waiting`, `settled`, `rolled-back`, `withdrawn`, `drift`, `link`, `proven`, `fused`, `unfused`, `path-down`,
-    /// `path-up`, `drained`, `undrained`, `pinned`, `unpinned`, `resync` or `failed`; `hello` for the
+    /// `path-up`, `drained`, `undrained`, `pinned`, `weighted`, `unpinned`, `resync` or `failed`; `hello` for the
     /// first event of every stream.
     pub kind: String,
     /// The object concerned.
@@ -272,6 +331,23 @@ pub enum Alert {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_move_names_the_paths_and_where_there_are_several_their_shares() {
+        let path = |rank, weight, nic: &str, through: &[&str]| ShareLine {
+            rank,
+            weight,
+            nic: nic.into(),
+            through: through.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let (zero, one) = (path(0, 1, "eth1", &[]), path(1, 3, "eth0", &["n3", "n2"]));
+        let mut line =
+            MoveLine { node: "n1".into(), before: vec![zero.clone()], after: vec![one.clone()] };
+        assert_eq!(line.change(), "rank 0 by eth1 -> rank 1 by eth0 through n3 n2");
+        line.after = vec![zero, one];
+        let after = "rank 0 by eth1 (1 of 4), rank 1 by eth0 through n3 n2 (3 of 4)";
+        assert_eq!(line.change(), format!("rank 0 by eth1 -> {after}"));
+    }
 
     #[test]
     fn what_waits_for_one_thing_is_one_sentence() {

@@ -2,14 +2,15 @@
 //! proven to be free of loops; a VLAN with a loop is fused, and its interface is down (K5). A
 //! broken path is not used while another path exists (K10).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::{PathId, Vid};
 use tresse_base::units::Prefix;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, WantedRoute};
 
+use super::kept_free::{KeptFree, Shares};
 use super::prepared::Prepared;
-use super::steering::KeptFree;
 
 /// Whether a VLAN may be used now: fully, only for the proof that it has no loop, or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +71,38 @@ impl Gated<'_> {
         destination: Prefix,
         route: &'b WantedRoute,
     ) -> impl Iterator<Item = WantedRoute> + 'b {
-        let nexthops = self.prepared.alternatives.get(&destination).into_iter().flatten();
+        let nexthops = self.others(destination).iter();
         let open = nexthops.filter(move |nexthop| self.closed(&nexthop.interface).is_none());
         open.map(|nexthop| WantedRoute { nexthops: vec![nexthop.clone()], ..route.clone() })
+    }
+
+    /// The nexthops of a destination's paths that may replace the route's own, by rank.
+    pub(super) fn others(&self, destination: Prefix) -> &[Nexthop] {
+        let planned = self.prepared.alternatives.get(&destination);
+        match self.free.shares.get(&destination) {
+            // Where nodes route there is the backup route alone.
+            Some(shares) if planned.is_some() => &shares.others,
+            _ => planned.map(Vec::as_slice).unwrap_or_default(),
+        }
+    }
+
+    /// A planned route as operators want it: with their shares.
+    pub(super) fn shared<'b>(
+        &self,
+        (destination, metric): (Prefix, u32),
+        route: &'b WantedRoute,
+    ) -> Cow<'b, WantedRoute> {
+        let nexthops = match (self.free.shares.get(&destination), metric) {
+            (Some(shares), METRIC_PRIMARY) => shares.carriers.clone(),
+            (Some(Shares { backup: Some(backup), .. }), METRIC_BACKUP) => vec![backup.clone()],
+            _ => return Cow::Borrowed(route),
+        };
+        Cow::Owned(WantedRoute { nexthops, ..route.clone() })
+    }
+
+    /// The route that the plan has, as operators want it.
+    fn planned(&self, key: (Prefix, u32)) -> Option<Cow<'_, WantedRoute>> {
+        self.prepared.wanted.routes.get(&key).map(|route| self.shared(key, route))
     }
 
     /// Is this the first nexthop of a path that is not broken?
@@ -115,7 +145,7 @@ impl Gated<'_> {
     }
 
     fn live_primary(&self, destination: Prefix, open: WantedRoute) -> Option<WantedRoute> {
-        let backup = self.prepared.wanted.routes.get(&(destination, METRIC_BACKUP));
+        let backup = self.planned((destination, METRIC_BACKUP));
         for fits in Self::FITNESS {
             let carries = |nexthop: &Nexthop| {
                 fits(self, nexthop) && !self.out.contains(nexthop.interface.as_str())
@@ -130,7 +160,7 @@ impl Gated<'_> {
             }
             let usable =
                 |nexthop: &Nexthop| carries(nexthop) && self.closed(&nexthop.interface).is_none();
-            if backup.is_some_and(|backup| backup.nexthops.iter().any(usable)) {
+            if backup.as_ref().is_some_and(|backup| backup.nexthops.iter().any(usable)) {
                 return None;
             }
         }
@@ -139,8 +169,8 @@ impl Gated<'_> {
 
     /// The route that the kernel falls back to: by another NIC than the path used first.
     fn live_backup(&self, destination: Prefix, open: WantedRoute) -> WantedRoute {
-        let planned = self.prepared.wanted.routes.get(&(destination, METRIC_PRIMARY));
-        let planned = planned.and_then(|route| self.route(route).ok());
+        let planned = self.planned((destination, METRIC_PRIMARY));
+        let planned = planned.and_then(|route| self.route(&route).ok());
         let first = planned.clone().and_then(|route| self.live_primary(destination, route));
         if first == planned && open.nexthops.iter().all(|nexthop| self.is_fit(nexthop)) {
             return open;

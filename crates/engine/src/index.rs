@@ -1,17 +1,19 @@
 //! The index of a plan: what control calls need to know of it. It is made once, when the plan is
 //! prepared, so that no call has to compute the plan again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::{NodeId, PathId};
-use tresse_base::units::Mac;
+use tresse_base::units::{Mac, Prefix};
 use tresse_control::{PathLine, SegmentLine};
 use tresse_plan::{PathView, Plan, SegmentView};
+use tresse_reconcile::Nexthop;
+use tresse_slice::first_hop;
 use tresse_slice::watch::part::FabricParts;
 use tresse_slice::watch::watched_path;
-use tresse_topology::path::Path;
+use tresse_topology::path::{Crossing, Path};
 
 /// What control calls need to know of a plan, from the view of one node: the paths from that node,
 /// the names of the parts of the fabric (switches, nodes, links, ports and NICs), and the NICs of
@@ -39,6 +41,23 @@ pub(super) struct PathEntry {
     pub(super) interface: String,
     /// The watched path whose state is its own.
     pub(super) watched: PathId,
+    /// By each address of its destination: the nexthop of traffic on this path.
+    pub(super) nexthops: Vec<(Prefix, Nexthop)>,
+    /// The crossings of the path.
+    pub(super) wires: Vec<Crossing>,
+}
+
+impl PathEntry {
+    /// The first hops of the path, each with weight 1: in every plan the share is no part of the name.
+    pub(super) fn first_hops(&self) -> BTreeSet<Nexthop> {
+        self.nexthops.iter().map(|(_, nexthop)| Nexthop { weight: 1, ..nexthop.clone() }).collect()
+    }
+
+    /// The nodes that the path leads through, in order, without its ends.
+    pub(super) fn transit_nodes(&self) -> Vec<String> {
+        let segments = self.line.segments.split_last().map(|(_, rest)| rest).unwrap_or_default();
+        segments.iter().map(|segment| segment.to.clone()).collect()
+    }
 }
 
 impl Index {
@@ -57,6 +76,16 @@ impl Index {
         }
     }
 
+    /// The paths from the node to the one called `peer`, by rank. O(paths).
+    pub(super) fn to(&self, peer: &str) -> &[PathEntry] {
+        self.pairs().find(|pair| pair[0].line.dst == peer).unwrap_or_default()
+    }
+
+    /// The paths from the node, one slice for each destination.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = &[PathEntry]> {
+        self.paths.chunk_by(|a, b| a.id.dst == b.id.dst)
+    }
+
     /// The names of the node and of the NIC with this MAC address.
     #[must_use]
     pub fn nic(&self, mac: Mac) -> Option<(&str, &str)> {
@@ -72,7 +101,11 @@ fn entries(plan: &Plan, node: NodeId, peer: NodeId) -> Vec<PathEntry> {
     else {
         return Vec::new();
     };
+    let nexthop =
+        |path: &Path, to: &IpAddr| Some((Prefix::host(*to), first_hop(plan, path, to.is_ipv4())?));
     let entry = |path: &Path| PathEntry {
+        nexthops: addresses.node[peer.index()].iter().filter_map(|to| nexthop(path, to)).collect(),
+        wires: path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect(),
         id: path.id,
         line: line(plan.path_view(path)),
         address,

@@ -12,6 +12,8 @@
 //! - `vlans` tests each VLAN for loops and sends announcements (K5, K17); `gate` decides which
 //!   VLANs and paths may be used.
 //! - `transition` and `advance` keep the old plan until every peer has moved to the new one.
+//! - `steer` carries out drains, pins and weights; `steering` holds them, `chosen` names their paths,
+//!   `kept_free` says what they do to a plan's paths, and `moves` which traffic moves.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
 //! - `source` keeps the table of labels pushed onto this node's own packets.
@@ -23,6 +25,7 @@ mod advance;
 mod bucket;
 mod calls;
 mod canary;
+mod chosen;
 mod ending;
 mod engines;
 mod forwarding;
@@ -32,6 +35,8 @@ mod index;
 mod input;
 mod job;
 mod judge;
+mod kept_free;
+mod moves;
 mod paths;
 mod prepared;
 mod pushing;
@@ -61,18 +66,19 @@ use tresse_reconcile::Planned;
 use self::bucket::Bucket;
 use self::canary::Canary;
 use self::job::{Again, Job};
+use self::kept_free::KeptFree;
 use self::refresh::Refresh;
-use self::steering::KeptFree;
 use self::transition::Transition;
 use self::watched::Paths;
 
+pub use self::chosen::{ChosenPath, WeightedPath};
 pub use self::engines::{Engines, LabelEngine, SourceEngine};
 pub use self::forwarding::{Forwarding, ForwardingNic};
 pub use self::index::Index;
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, View};
 pub use self::prepared::{PlannedInterface, Prepared};
 pub use self::pushing::{PushPath, Pushing};
-pub use self::steering::{Pinned, Steer, Steering};
+pub use self::steering::{Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
 
 /// Number of kernel changes that are observed at once; after that one per [`LOOK_MS`].

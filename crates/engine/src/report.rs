@@ -26,6 +26,7 @@ impl Engine {
             broken: self.broken(),
             drained: self.stored.steering.drained.iter().cloned().collect(),
             pinned: self.pinned(),
+            weighted: self.weighted(),
             unprotected: self.unprotected(),
             sessions: 0,
             sessions_up: 0,

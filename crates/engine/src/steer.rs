@@ -1,18 +1,22 @@
-//! Carries out drains (paths keep off a part of the fabric) and pins (only one path to a node is
-//! used), and reports which destinations they affect.
+//! Carries out drains (paths keep off a part of the fabric), pins (only one path to a node is used)
+//! and weights (paths share the traffic to a node), and reports which destinations they affect.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tresse_base::id::PathId;
+use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Prefix;
 use tresse_control::{Alert, NodeError};
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop};
+use tresse_topology::path::Crossing;
 
+use super::chosen;
 use super::gate::Gate;
+use super::index::PathEntry;
 use super::job::{Job, Purpose, Steered};
-use super::steering::{KeptFree, Steer, Steering};
+use super::kept_free::KeptFree;
+use super::steering::{Steer, Steering};
 use super::{CallId, Effect, Engine, Intent, Prepared, Reply, publish};
 
 impl Engine {
@@ -69,17 +73,38 @@ impl Engine {
         }
     }
 
-    /// Drops pins to paths that the plan in force does not have.
+    /// Drops pins and weights of paths that the plan in force does not have.
     pub(super) fn drop_pins(&mut self, out: &mut Vec<Effect>) {
         let Some(current) = &self.stored.current else { return };
-        self.stored.steering.pinned.retain(|peer, pinned| {
-            let kept = current.watches.paths().iter().any(|w| w.peer == *peer && pinned.is(w));
+        // A plan whose texts this version cannot read has no index: nothing is known of its paths.
+        if current.index.pairs().next().is_none() {
+            return;
+        }
+        let mut dropped = Vec::new();
+        let steering = &mut self.stored.steering;
+        steering.pinned.retain(|peer, pinned| {
+            let kept = pinned.is_in(current, peer);
             if !kept {
-                let message = "the plan has another path of that rank: not pinned any more";
-                publish(out, Alert::Warning, "unpinned", peer, message);
+                dropped.push((
+                    peer.clone(),
+                    "the plan has another path of that rank: not pinned any more",
+                ));
             }
             kept
         });
+        steering.weights.retain(|peer, weights| {
+            let kept = chosen::fit(weights, current, peer);
+            if !kept {
+                dropped.push((
+                    peer.clone(),
+                    "the plan has other paths of these ranks: shared as the plan says",
+                ));
+            }
+            kept
+        });
+        for (peer, message) in dropped {
+            publish(out, Alert::Warning, "unpinned", &peer, message);
+        }
     }
 
     /// Why a path is not used: `broken`, `drained`, or `standby` beside a path that its pair is pinned to.
@@ -98,11 +123,21 @@ impl Engine {
         pinned.map(|(peer, pinned)| format!("{peer} rank {}", pinned.rank)).collect()
     }
 
+    /// The weighted pairs in words.
+    pub(super) fn weighted(&self) -> Vec<String> {
+        let pair = |(peer, weights): (&String, &Vec<chosen::WeightedPath>)| {
+            let ranks = weights.iter().map(|w| format!("rank {} weight {}", w.path.rank, w.weight));
+            format!("{peer} {}", ranks.collect::<Vec<_>>().join(", "))
+        };
+        self.stored.steering.weights.iter().map(pair).collect()
+    }
+
     /// The effect of new drains and pins on the destinations, according to the paths known to be
     /// sound.
     fn outcome(&self, current: &Prepared, after: &Steering) -> tresse_control::Steered {
         let watches = &current.watches;
-        let (before, rested) = (&self.free.rested, after.kept_free(current).rested);
+        let free = after.kept_free(current);
+        let (before, rested) = (&self.free.rested, &free.rested);
         let gates = self.gates(current);
         let carries = |nexthop: &Nexthop| {
             let vid =
@@ -134,8 +169,9 @@ impl Engine {
                 nexthops.chain(others.into_iter().flatten()).filter(|nexthop| carries(nexthop));
             let paths: BTreeSet<PathId> =
                 nexthops.filter_map(|nexthop| watches.path_of(nexthop)).collect();
-            let count = |rested: &BTreeSet<PathId>| paths.difference(rested).count();
-            let list = match (count(before), count(&rested)) {
+            // What is kept free beside a pin, or has no weight, is used if there is no other.
+            let count = |drained: &BTreeSet<PathId>| paths.difference(drained).count();
+            let list = match (count(&self.free.drained), count(&free.drained)) {
                 (1.., 0) => &mut steered.cut,
                 (2.., 1) => &mut steered.single,
                 _ => continue,
@@ -148,8 +184,70 @@ impl Engine {
             let touched = routes.iter().filter(|(_, route)| route.nexthops.iter().any(is_rested));
             touched.filter_map(|(at, _)| key(at)).collect::<BTreeSet<String>>()
         };
-        steered.moved = changes(before).symmetric_difference(&changes(&rested)).cloned().collect();
+        let moves = self.moves(current, &free);
+        let mut moved: BTreeSet<String> =
+            changes(before).symmetric_difference(&changes(rested)).cloned().collect();
+        moved.extend(moves.iter().flat_map(|moved| moved.addresses.iter().cloned()));
+        steered.moved = moved.into_iter().collect();
+        steered.moves = moves.into_iter().map(|moved| moved.line).collect();
+        self.cut_further_on(current, after, &mut steered);
+        let names = |addresses: &[String]| {
+            let addresses: BTreeSet<&str> = addresses.iter().map(String::as_str).collect();
+            let of = |pair: &&[PathEntry]| {
+                pair[0].nexthops.iter().any(|(to, _)| addresses.contains(name(*to).as_str()))
+            };
+            let pairs = current.index.pairs().filter(of);
+            pairs.map(|pair| pair[0].line.dst.clone()).collect::<Vec<_>>()
+        };
+        steered.single_nodes = names(&steered.single);
+        steered.cut_nodes = names(&steered.cut);
         steered
+    }
+
+    /// Where nodes route, adds the destinations that nothing would join to this node without what is
+    /// drained, or that the plan has one path to and that crosses it, wherever it is: nodes further on
+    /// send such traffic through it.
+    fn cut_further_on(
+        &self,
+        current: &Prepared,
+        after: &Steering,
+        steered: &mut tresse_control::Steered,
+    ) {
+        if !current.routes_for_others() {
+            return;
+        }
+        let index = &current.index;
+        let dead: Vec<Crossing> = {
+            let broken = current.watches.paths().iter();
+            let broken = broken
+                .filter(|watch| self.is_broken(watch.id) || !self.usable(&watch.nexthop.interface));
+            broken.flat_map(|watch| watch.wires.iter().copied()).collect()
+        };
+        let without = |steering: &Steering| -> BTreeSet<Crossing> {
+            let parts = steering.parts(current);
+            let wires = parts.iter().flat_map(|part| part.wires().iter().copied());
+            wires.chain(dead.iter().copied()).collect()
+        };
+        let [before, after] = [&self.stored.steering, after].map(without);
+        if before == after {
+            return;
+        }
+        let [joined, left] =
+            [&before, &after].map(|without| index.parts.joined(current.id, without));
+        let reaches = |pair: &[PathEntry],
+                       without: &BTreeSet<Crossing>,
+                       joined: &BTreeSet<NodeId>| {
+            let whole = |entry: &PathEntry| !entry.wires.iter().any(|wire| without.contains(wire));
+            joined.contains(&pair[0].id.dst) && (pair.len() > 1 || whole(&pair[0]))
+        };
+        let cut: BTreeSet<String> = index
+            .pairs()
+            .filter(|pair| reaches(pair, &before, &joined) && !reaches(pair, &after, &left))
+            .flat_map(|pair| pair[0].nexthops.iter().map(|(to, _)| name(*to)))
+            .collect();
+        steered.single.retain(|address| !cut.contains(address));
+        let all: BTreeSet<String> = steered.cut.drain(..).chain(cut).collect();
+        steered.cut = all.into_iter().collect();
     }
 }
 

@@ -1,41 +1,31 @@
 //! What operators have drained (switches, nodes, links, ports, NICs), and the peers to which they
-//! have pinned this node to one path. Paths that carry no traffic because of this are still
-//! watched, and are used if there is no other.
+//! have pinned this node to one path or shared the traffic out by weights. Paths that carry no
+//! traffic because of this are still watched, and are used if there is no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::PathId;
 use tresse_control::NodeError;
-use tresse_reconcile::Nexthop;
-use tresse_slice::watch::Watch;
-use tresse_slice::watch::part::{FabricPart, NAMES_OF_PARTS};
+use tresse_slice::watch::part::NAMES_OF_PARTS;
 
+use super::chosen::{self, ChosenPath, WeightedPath, no_path, refused};
 use super::prepared::Prepared;
 
-/// What operators have drained and pinned on this node: the parts of the fabric that paths keep
-/// off, and the only path to use to a peer. Kept across restarts and changes of plans.
+/// What operators have drained, pinned and weighted on this node: the parts of the fabric that paths
+/// keep off, and how the paths to a peer are used. Kept across restarts and changes of plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steering {
     /// Names of drained switches, nodes, links, ports and NICs.
     pub drained: BTreeSet<String>,
-    /// By peer: the only path to use.
-    pub pinned: BTreeMap<String, Pinned>,
+    /// By peer: the only path to use, as long as it works.
+    pub pinned: BTreeMap<String, ChosenPath>,
+    /// By peer: the weights of all its paths. A peer has either a pin or weights.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<String, Vec<WeightedPath>>,
 }
 
-/// The only path that this node uses to a peer, as long as the path works, because an operator
-/// pinned it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pinned {
-    /// Its path rank.
-    pub rank: u32,
-    /// The first hops of the path, with weight 1: in another plan the rank may be another path.
-    #[serde(rename = "ways")]
-    pub first_hops: BTreeSet<Nexthop>,
-}
-
-/// One change of drains or pins: drain or undrain a part of the fabric, pin or unpin the path to a
-/// node.
+/// One change of drains, pins or weights: drain or undrain a part of the fabric, pin the path to a
+/// node or share its traffic out, or undo that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Steer {
@@ -50,18 +40,15 @@ pub enum Steer {
         /// The path's rank.
         rank: u32,
     },
-    /// Use all paths to this node again.
+    /// Share the traffic to a node among its paths.
+    Weight {
+        /// The node.
+        to: String,
+        /// Weights by rank; other ranks keep theirs.
+        weights: BTreeMap<u32, u32>,
+    },
+    /// Use all paths to this node again as planned.
     Unpin(String),
-}
-
-/// The paths of one plan that carry no traffic, as long as there are others, because an operator
-/// drained a part of the fabric that they cross or pinned their pair to another path.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KeptFree {
-    /// All of them: drained paths, and paths beside a pin.
-    pub rested: BTreeSet<PathId>,
-    /// Those that cross a drained part.
-    pub drained: BTreeSet<PathId>,
 }
 
 impl Steer {
@@ -69,7 +56,7 @@ impl Steer {
     pub(super) fn object(&self) -> &str {
         match self {
             Self::Drain(object) | Self::Undrain(object) | Self::Unpin(object) => object,
-            Self::Pin { to, .. } => to,
+            Self::Pin { to, .. } | Self::Weight { to, .. } => to,
         }
     }
 
@@ -79,6 +66,7 @@ impl Steer {
             Self::Drain(_) => ("drained", "paths no longer use it"),
             Self::Undrain(_) => ("undrained", "paths use it again"),
             Self::Pin { .. } => ("pinned", "one path is used"),
+            Self::Weight { .. } => ("weighted", "paths share the traffic by the weights given"),
             Self::Unpin(_) => ("unpinned", "all paths are used again"),
         }
     }
@@ -121,111 +109,27 @@ impl Steering {
                 }
             }
             Steer::Pin { to, rank } => {
-                let pinned = pin(prepared, to, *rank)?;
+                let pinned = chosen::pin(prepared, to, *rank)?;
                 after.pinned.insert(to.clone(), pinned);
+                after.weights.remove(to);
+            }
+            Steer::Weight { to, weights } => {
+                let weights = chosen::weights(prepared, after.weights.get(to), to, weights)?;
+                after.weights.insert(to.clone(), weights);
+                after.pinned.remove(to);
             }
             Steer::Unpin(to) => {
-                if after.pinned.remove(to).is_none() {
-                    if prepared.paths_to(to).next().is_none() {
+                let pinned = after.pinned.remove(to).is_some();
+                if after.weights.remove(to).is_none() && !pinned {
+                    if prepared.index.to(to).is_empty() {
                         return Err(no_path(prepared, to));
                     }
-                    let message =
-                        "no path to this node is pinned here: `tresse status` lists what is";
+                    let message = "no path to this node is pinned here: `tresse status` lists what is \
+                                   pinned or weighted";
                     return Err(refused(to, message.into()));
                 }
             }
         }
         Ok(after)
     }
-
-    /// The paths of a plan that are kept free.
-    pub(super) fn kept_free(&self, prepared: &Prepared) -> KeptFree {
-        let drained = self.drained(prepared);
-        let mut rested = drained.clone();
-        for (peer, pinned) in &self.pinned {
-            let paths: Vec<&Watch> = prepared.paths_to(peer).collect();
-            if paths.iter().any(|watch| pinned.is(watch)) {
-                let others = paths.iter().filter(|watch| !pinned.is(watch));
-                rested.extend(others.map(|watch| watch.id));
-            }
-        }
-        KeptFree { rested, drained }
-    }
-
-    /// First nexthops of paths that cross a drained part.
-    fn drained(&self, prepared: &Prepared) -> BTreeSet<PathId> {
-        if self.drained.is_empty() {
-            return BTreeSet::new();
-        }
-        let parts =
-            self.drained.iter().filter_map(|object| prepared.index.parts.named(object).ok());
-        let parts: Vec<FabricPart> = parts.collect();
-        let crosses = |watch: &&Watch| parts.iter().any(|part| part.is_crossed_by(watch));
-        prepared.watches.paths().iter().filter(crosses).map(|watch| watch.id).collect()
-    }
-}
-
-impl Pinned {
-    pub(super) fn is(&self, watch: &Watch) -> bool {
-        self.rank == watch.id.rank && self.first_hops == first_hops(watch)
-    }
-}
-
-impl Prepared {
-    /// Is it a node-routed fabric, where a path is the choice of all nodes on it?
-    pub(super) fn routes_for_others(&self) -> bool {
-        self.watches.paths().iter().any(|watch| watch.nodes.is_some())
-    }
-
-    /// The watched paths to the node called `peer`.
-    fn paths_to<'a>(&'a self, peer: &'a str) -> impl Iterator<Item = &'a Watch> {
-        self.watches.paths().iter().filter(move |watch| watch.peer == peer)
-    }
-}
-
-fn first_hops(watch: &Watch) -> BTreeSet<Nexthop> {
-    watch.nexthops.iter().cloned().collect()
-}
-
-/// The path with this rank.
-fn pin(prepared: &Prepared, to: &str, rank: u32) -> Result<Pinned, NodeError> {
-    let paths = || prepared.paths_to(to);
-    if paths().next().is_none() {
-        return Err(no_path(prepared, to));
-    }
-    if prepared.routes_for_others() {
-        let message = "nodes of this fabric route for each other, so that no node chooses a whole path: \
-                       drain a part instead";
-        return Err(refused(to, message.into()));
-    }
-    match paths().find(|watch| watch.id.rank == rank) {
-        Some(watch) => Ok(Pinned { rank, first_hops: first_hops(watch) }),
-        None => {
-            let ranks: Vec<String> = paths().map(|watch| watch.id.rank.to_string()).collect();
-            let ranks = ranks.join(", ");
-            let message =
-                format!("no path from here to this node has rank {rank}: the ranks are {ranks}");
-            Err(refused(to, message))
-        }
-    }
-}
-
-/// Why there is no path to `to`: it is no node, it is this one, or the plan has none.
-fn no_path(prepared: &Prepared, to: &str) -> NodeError {
-    let node = prepared.index.parts.named(to).ok().and_then(|part| part.node());
-    let message = match node {
-        None => "the fabric has no such node: `tresse plan FILE` lists all nodes".into(),
-        Some(node) if node == prepared.id => "a node has no path to itself: name another".into(),
-        Some(_) => {
-            let from = &prepared.node;
-            format!(
-                "{from} has no path to this node: `tresse paths FILE --from {from}` lists its paths"
-            )
-        }
-    };
-    refused(to, message)
-}
-
-fn refused(object: &str, message: String) -> NodeError {
-    NodeError::Refused { object: object.into(), message }
 }

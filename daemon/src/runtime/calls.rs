@@ -114,9 +114,13 @@ pub(crate) fn order(
         Call::Drain { object, dry_run, force } => {
             steer(Steer::Drain(object), force == Some(true), dry_run)
         }
-        Call::Undrain { object } => steer(Steer::Undrain(object), true, None),
+        Call::Undrain { object, dry_run } => steer(Steer::Undrain(object), true, dry_run),
         Call::Pin { to, rank, dry_run } => steer(Steer::Pin { to, rank }, true, dry_run),
-        Call::Unpin { to } => steer(Steer::Unpin(to), true, None),
+        Call::Weight { to, weights, dry_run } => {
+            let weights = weights.into_iter().map(|line| (line.rank, line.weight)).collect();
+            steer(Steer::Weight { to, weights }, true, dry_run)
+        }
+        Call::Unpin { to, dry_run } => steer(Steer::Unpin(to), true, dry_run),
         other => {
             let message = format!("{} is no call for the engine", other.method());
             return Err(NodeError::Internal { message });

@@ -3,7 +3,7 @@
 //! (sd_journal_get_catalog(3)).
 
 /// (kind, MESSAGE_ID).
-const MESSAGES: [(&str, &str); 16] = [
+const MESSAGES: [(&str, &str); 17] = [
     ("applied", "f6fadfa7e5c14b629362da5cc13da58a"),
     ("rolled-back", "2c63888f28f04481be6ddce7a7ace732"),
     ("withdrawn", "8a119b9e16bc47328f7b7676d015b0dc"),
@@ -19,6 +19,7 @@ const MESSAGES: [(&str, &str); 16] = [
     ("drained", "b9c8b9ffe46e46279419c7723226db94"),
     ("undrained", "bbeeb6361d334c6d96f0da847a2a3b87"),
     ("pinned", "68e58909ccb24416925a56c9a30f4300"),
+    ("weighted", "3f0c1d8e5b7a4c62a9e4d1f7086b2c35"),
     ("unpinned", "ff53a46f5ead403a84c4b877678537a3"),
 ];
 

@@ -38,7 +38,7 @@ impl Lab {
             self.verb(&["heal", &object])?;
             self.settled()?;
             for node in &nodes {
-                self.client(node)?.undrain(&object).map_err(|e| format!("{node}: {e}"))?;
+                self.client(node)?.undrain(&object, false).map_err(|e| format!("{node}: {e}"))?;
             }
             self.note(format!("{object} is used again"));
             return Ok(format!(

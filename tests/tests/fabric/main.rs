@@ -33,6 +33,7 @@ mod probe;
 mod reflect;
 mod robust;
 mod routed;
+mod shares;
 mod silent;
 mod slurm;
 mod steer;
@@ -78,6 +79,7 @@ const ROUTED: &[Tests] = &[
     robust::TESTS,
     steer::ROUTED,
     guide::TESTS,
+    shares::TESTS,
     networkd::TESTS,
     flat::TESTS,
     uplink::TESTS,

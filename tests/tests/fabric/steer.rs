@@ -91,6 +91,9 @@ fn drained(text: &str, object: &str, ports: &[&str]) {
     for node in lab.now.nodes() {
         assert_eq!(lab.status(node).unwrap().drained, [object]);
     }
+    let (reported, fine) = everywhere(&lab, &["undrain", object, "--dry-run", "--all"]);
+    assert!(fine && reported.contains("would move") && reported.contains(" -> "), "{reported}");
+    assert!(lab.now.nodes().all(|node| lab.status(node).unwrap().drained == [object]));
     let (reported, fine) = everywhere(&lab, &["undrain", object, "--all"]);
     assert!(fine, "{reported}");
     eventually(&format!("{object} carries frames again"), 10, || {
@@ -219,6 +222,16 @@ fn pinned() {
     let socket = lab.directory.socket(lab.now.node(a)).display().to_string();
     program::output(&["pin", &to, "1", "--socket", &socket]).unwrap();
     assert_eq!(way(&lab), interface(second));
+    assert_eq!(lab.ping(&[(a, b), (b, a)]), []);
+    // Weights: the members of the kernel's group.
+    program::output(&["weight", &to, "0:1", "1:3", "--socket", &socket]).unwrap();
+    let words = format!("ip -j route show {} metric 7800", lab.address(b));
+    let hops = &lab.json(lab.now.node(a), &words)[0]["nexthops"];
+    let hops = hops.as_array().unwrap().iter();
+    let shares: std::collections::BTreeMap<String, u64> = hops
+        .map(|hop| (hop["dev"].as_str().unwrap().to_owned(), hop["weight"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(shares, [(interface(primary), 1), (interface(second), 3)].into());
     assert_eq!(lab.ping(&[(a, b), (b, a)]), []);
     program::output(&["unpin", &to, "--socket", &socket]).unwrap();
     assert_eq!(way(&lab), interface(primary));

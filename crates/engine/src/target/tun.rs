@@ -108,7 +108,7 @@ pub(super) fn through(
         if routes.get(&key).is_some_and(|route| route.nexthops.iter().any(plain)) {
             continue;
         }
-        let others = new.prepared.alternatives.get(&dst).into_iter().flatten();
+        let others = new.others(dst).iter();
         let open = |nexthop: &&Nexthop| {
             let closed = new.closed(&nexthop.interface);
             nexthop.labels.is_empty() && !matches!(closed, Some((_, Gate::Unproven | Gate::Fused)))

@@ -13,6 +13,7 @@ use super::complete::all;
 use super::plans::Plans;
 use crate::engines::{Engines, LabelEngine};
 use crate::gate::{Gate, Gated};
+use crate::kept_free::KeptFree;
 
 /// The part of the new plan that its gates allow, and the objects that must wait.
 ///
@@ -22,13 +23,19 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     let Plans { new, old, .. } = *plans;
     let mut wanted = all(new.prepared, engines);
     let mut pending = Vec::new();
-    let untouched = new.dead.is_empty() && new.free.rested.is_empty();
+    let untouched = new.dead.is_empty() && new.free.rested.is_empty() && new.free.shares.is_empty();
     let whole = untouched && new.gates.values().all(|g| *g == Gate::Open);
     if old.is_none() && whole {
         return (wanted, pending);
     }
     let kept;
-    (wanted.routes, kept) = routes(plans, &mut pending);
+    (wanted.routes, kept) = routes(plans, &new.prepared.wanted.routes, &mut pending);
+    if let Some(old) = old {
+        keep_tables(&mut wanted, &old.prepared.wanted, &kept);
+    }
+    if new.prepared.routes_for_others() {
+        for_others(&mut wanted, plans);
+    }
     if engines.labels == LabelEngine::Kernel {
         wanted.labels = labels(new, old, &mut pending);
     }
@@ -37,9 +44,7 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
         .tables
         .retain(|_, nexthop| new.is_fit(nexthop) && new.closed(&nexthop.interface).is_none());
     if let Some(old) = old {
-        let old = all(old.prepared, engines);
-        keep_tables(&mut wanted, &old, &kept);
-        keep(&mut wanted, old);
+        keep(&mut wanted, all(old.prepared, engines));
     }
     let fused = |interface: &str| matches!(new.closed(interface), Some((_, Gate::Fused)));
     for (name, link) in &mut wanted.links {
@@ -49,19 +54,55 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     (wanted, pending)
 }
 
-/// The routes of the new plan; replacements for those that must wait. Returns also the destinations
-/// whose packets still go by the old plan.
+/// Keeps what an operator chose for this node's own packets from those that it forwards. Where nodes
+/// route, the main table serves both; but a packet that came in by a NIC is looked up in that NIC's
+/// table first. So that table gets the route that the main table would have without the operator's
+/// choice, and pins of several nodes can never send a packet round in circles.
+fn for_others(wanted: &mut Wanted, plans: &Plans<'_>) {
+    let Plans { new, old, heard } = *plans;
+    let planned = new.prepared.wanted.routes.iter();
+    let shared: BTreeMap<(Prefix, u32), WantedRoute> = planned
+        .filter(|((dst, metric), _)| *metric == METRIC_PRIMARY && new.free.shares.contains_key(dst))
+        .map(|(key, route)| (*key, route.clone()))
+        .collect();
+    if shared.is_empty() {
+        return;
+    }
+    let unshared = |free: &KeptFree| KeptFree { shares: BTreeMap::new(), ..free.clone() };
+    let (free, old_free) = (unshared(new.free), old.map(|old| unshared(old.free)));
+    let old = old.zip(old_free.as_ref()).map(|(old, free)| Gated { free, ..old });
+    let plain = Plans { new: Gated { free: &free, ..new }, old, heard };
+    let nics: Vec<String> = new.prepared.wanted.nics.keys().cloned().collect();
+    let (routes, _) = routes(&plain, &shared, &mut Vec::new());
+    for (key, route) in routes {
+        let Some(nexthop) =
+            route.nexthops.first().filter(|_| wanted.routes.get(&key) != Some(&route))
+        else {
+            continue;
+        };
+        for nic in &nics {
+            let at = (nic.clone(), key.0);
+            wanted.xy.tables.entry(at).or_insert_with(|| nexthop.clone());
+        }
+    }
+}
+
+/// The routes of the new plan, or of some of its destinations; replacements for those that must
+/// wait. Returns also the destinations whose packets still go by the old plan.
 fn routes(
     plans: &Plans<'_>,
+    planned: &BTreeMap<(Prefix, u32), WantedRoute>,
     pending: &mut Vec<PendingLine>,
 ) -> (BTreeMap<(Prefix, u32), WantedRoute>, BTreeSet<Prefix>) {
     let Plans { new, old, heard } = *plans;
     let mut routes = BTreeMap::new();
     let mut by_old = BTreeSet::new();
-    for (key, route) in &new.prepared.wanted.routes {
+    for (key, route) in planned {
+        let route = &*new.shared(*key, route);
         let kept = || {
             let old = old?;
-            let open = old.route(old.prepared.wanted.routes.get(key)?).ok()?;
+            let open = old.shared(*key, old.prepared.wanted.routes.get(key)?);
+            let open = old.route(&open).ok()?;
             old.live(*key, open)
         };
         let (why, route) = match new.route(route) {

@@ -12,7 +12,7 @@ use tresse_topology::cluster::Strategy;
 use super::{ENGINES, Host, Input, Prepared, prepared};
 use crate::Stored;
 use crate::gate::{Gate, Gated};
-use crate::steering::KeptFree;
+use crate::kept_free::KeptFree;
 use crate::target::{Plans, Target, target};
 
 /// Label `label` out of the first VLAN interface, from its first neighbour to that.

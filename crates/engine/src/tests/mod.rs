@@ -4,6 +4,7 @@ mod canary;
 mod index;
 mod labels;
 mod routed;
+mod shares;
 mod source;
 mod steer;
 mod transactions;

@@ -20,9 +20,13 @@ pub(super) const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \
 
 pub(super) fn prepared(text: &str) -> Prepared {
     let plan = Plan::build(tresse_cluster::parse(text, "test.toml").unwrap()).unwrap();
-    let mut prepared = Prepared::new(&plan, NodeId(0), text.into(), None);
-    prepared.watches = Watches::new(&plan, NodeId(0)).into();
-    prepared.index = Index::new(&plan, NodeId(0)).into();
+    prepared_for(&plan, NodeId(0), text)
+}
+
+pub(super) fn prepared_for(plan: &Plan, node: NodeId, text: &str) -> Prepared {
+    let mut prepared = Prepared::new(plan, node, text.into(), None);
+    prepared.watches = Watches::new(plan, node).into();
+    prepared.index = Index::new(plan, node).into();
     prepared
 }
 
@@ -39,9 +43,19 @@ pub(super) fn host(prepared: &Prepared) -> Host {
     host
 }
 
-fn steer(host: &mut Host, steer: Steer, force: bool) -> Result<Steered, NodeError> {
+pub(super) fn steer(host: &mut Host, steer: Steer, force: bool) -> Result<Steered, NodeError> {
+    asked(host, steer, force, false)
+}
+
+/// The same, perhaps as a dry run.
+pub(super) fn asked(
+    host: &mut Host,
+    steer: Steer,
+    force: bool,
+    dry_run: bool,
+) -> Result<Steered, NodeError> {
     let call = 7_000 + host.recording.len() as u64;
-    host.input(Input::Steer { call, steer, force, dry_run: false });
+    host.input(Input::Steer { call, steer, force, dry_run });
     host.settle();
     match host.replies.remove(&call).unwrap()? {
         Reply::Steered(steered) => Ok(steered),
@@ -50,7 +64,7 @@ fn steer(host: &mut Host, steer: Steer, force: bool) -> Result<Steered, NodeErro
 }
 
 /// NICs that the kernel's route to a destination uses.
-fn nics(host: &Host, destination: IpAddr, metric: u32) -> BTreeSet<String> {
+pub(super) fn nics(host: &Host, destination: IpAddr, metric: u32) -> BTreeSet<String> {
     let observed = &host.kernel.observed;
     let route = observed.routes.get(&(Prefix::host(destination), metric)).unwrap();
     let group = &observed.nexthops[&route.nexthop.unwrap()];
@@ -168,10 +182,10 @@ fn what_cannot_be_steered_is_named() {
     assert_eq!(host.disk, before);
     let mesh = self::prepared("[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n");
     let mut host = self::host(&mesh);
-    for wrong in [Steer::Drain("n1".into()), Steer::Pin { to: "n1".into(), rank: 0 }] {
-        let error = steer(&mut host, wrong, true).unwrap_err().to_string();
-        assert!(error.contains("route for each other"), "{error}");
-    }
+    let error = steer(&mut host, Steer::Drain("n1".into()), true).unwrap_err().to_string();
+    assert!(error.contains("route for each other"), "{error}");
+    let error = steer(&mut host, Steer::Pin { to: "n1".into(), rank: 2 }, true).unwrap_err();
+    assert!(error.to_string().contains("has rank 2: the ranks are 0, 1"), "{error}");
     let error = steer(&mut host, Steer::Pin { to: "zz".into(), rank: 0 }, true).unwrap_err();
     assert!(error.to_string().contains("no such node"), "{error}");
     // Each would go round the other's.
@@ -195,6 +209,9 @@ fn what_is_drained_comes_after_what_a_pin_leaves_out() {
     steer(&mut host, Steer::Pin { to: "n1".into(), rank: pinned.id.rank }, false).unwrap();
     let used = |host: &Host| nics(host, pinned.destination, METRIC_PRIMARY);
     assert_eq!(used(&host), ["eth1".to_owned()].into());
+    // Draining what it is pinned to cuts nothing off, as another path takes over.
+    let dry = asked(&mut host, Steer::Drain("s1".into()), false, true).unwrap();
+    assert_eq!((dry.cut.len(), dry.single_nodes), (0, vec!["n1".to_owned(), "n2".to_owned()]));
     for (broken, left) in [(&["eth1"][..], "eth2"), (&["eth1", "eth2"], "eth0")] {
         let down: Vec<PathId> = broken.iter().map(|nic| to_n1(nic).id).collect();
         path_event(&mut host, &down);

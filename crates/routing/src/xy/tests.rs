@@ -151,9 +151,9 @@ fn a_backup_leaves_by_another_nic_and_arrives() {
     assert!(pairs(&pmesh(&[4])).all(|(s, d)| pmesh(&[4]).backup(s, d).is_none()));
 }
 
-#[test]
-fn after_any_one_failure_every_packet_arrives_where_a_way_is_left() {
-    let all = [
+/// Fabrics of every kind whose nodes route.
+fn every_kind() -> Vec<Xy> {
+    vec![
         pmesh(&[4, 4]),
         pmesh(&[3, 3, 3]),
         pmesh(&[2, 5]),
@@ -171,8 +171,12 @@ fn after_any_one_failure_every_packet_arrives_where_a_way_is_left() {
         mesh(&[5]),
         ring(5),
         ring(8),
-    ];
-    for xy in all {
+    ]
+}
+
+#[test]
+fn after_any_one_failure_every_packet_arrives_where_a_way_is_left() {
+    for xy in every_kind() {
         let dims = xy.layout.dims();
         let farthest = pairs(&xy).map(|(a, b)| xy.layout.distance(a, b)).max().unwrap() as usize;
         // Two hops more than the fewest; a ring is gone back round.
@@ -181,6 +185,57 @@ fn after_any_one_failure_every_packet_arrives_where_a_way_is_left() {
         for failed in parts(&xy) {
             let hops = all_arrive(&xy, failed);
             assert!(hops <= most, "{dims:?}: {hops} hops after {failed:?}");
+        }
+    }
+}
+
+/// A source that sends by the first hop of its backup although nothing keeps it from it (an operator pinned the pair to
+/// it) decides the whole path: the others send the packet on along the backup.
+#[test]
+fn a_packet_sent_by_the_backups_first_hop_goes_along_the_backup() {
+    for xy in every_kind() {
+        for (src, dst) in pairs(&xy) {
+            let Some(first) = xy.spare(src, dst) else { continue };
+            let (mut at, mut came) = (first.to, first.to_nic);
+            let mut nodes = vec![at];
+            while at != dst {
+                let hop = xy.next(at, Some(came), dst).unwrap();
+                (at, came) = (hop.to, hop.to_nic);
+                nodes.push(at);
+            }
+            let planned: Vec<_> = xy.backup(src, dst).unwrap().iter().map(|s| s.to).collect();
+            assert_eq!(nodes, planned);
+        }
+    }
+}
+
+/// Also after any one failure elsewhere: the nodes on the way repair it as they do for what comes along the primary.
+#[test]
+fn after_any_one_failure_what_begins_by_the_backup_arrives_where_a_way_is_left() {
+    for xy in every_kind() {
+        for failed in parts(&xy) {
+            let alive = |from: NicEnd, hop: &Hop| !needs(&xy, from, hop).contains(&Some(failed));
+            for src in nodes(&xy) {
+                let seen = reach(&xy, src, &[failed]);
+                for dst in nodes(&xy).filter(|dst| *dst != src && seen[dst.index()]) {
+                    let Some(first) = xy.spare(src, dst) else { continue };
+                    if !alive(NicEnd { node: src, nic: first.nic }, &first) {
+                        continue;
+                    }
+                    let (mut at, mut came, mut hops) = (first.to, first.to_nic, 1);
+                    while at != dst {
+                        let hop = xy.next_alive(at, Some(came), dst, &alive);
+                        let hop = hop.unwrap_or_else(|| {
+                            panic!("{src:?} to {dst:?} ends at {at:?}, {failed:?}")
+                        });
+                        (at, came, hops) = (hop.to, hop.to_nic, hops + 1);
+                        assert!(
+                            hops <= 2 * xy.layout.nodes() + 1,
+                            "{src:?} to {dst:?} loops, {failed:?}"
+                        );
+                    }
+                }
+            }
         }
     }
 }

@@ -150,6 +150,31 @@ impl FabricParts {
         Ok(FabricPart { wires, node })
     }
 
+    /// The nodes that whole cables join to `from`, over switches and nodes, itself included. A cable is
+    /// whole if none of its crossings is in `without`. O(cables x diameter).
+    #[must_use]
+    pub fn joined(&self, from: NodeId, without: &BTreeSet<Crossing>) -> BTreeSet<NodeId> {
+        let whole = |cable: &&Cable| !cable.crossings.iter().any(|wire| without.contains(wire));
+        let cables: Vec<&Cable> = self.cables.iter().filter(whole).collect();
+        let place = |end: End| match end {
+            End::Port(switch, _) => (Some(switch), None),
+            End::Nic(node, _) => (None, Some(node)),
+        };
+        let mut seen = BTreeSet::from([(None, Some(from))]);
+        loop {
+            let before = seen.len();
+            for cable in &cables {
+                let [a, b] = cable.ends.map(place);
+                if seen.contains(&a) || seen.contains(&b) {
+                    seen.extend([a, b]);
+                }
+            }
+            if seen.len() == before {
+                return seen.into_iter().filter_map(|(_, node)| node).collect();
+            }
+        }
+    }
+
     /// The names of a node and of one of its NICs.
     #[must_use]
     pub fn nic(&self, node: NodeId, nic: u32) -> Option<(&str, &str)> {
