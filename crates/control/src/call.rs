@@ -160,6 +160,8 @@ methods! {
     } -> Applied;
     /// Keep the plan that the last Apply installed.
     Group Confirm -> ();
+    /// The same, if that plan is still the one of this generation. Else there is nothing to confirm.
+    Group ConfirmPlan { generation: String } -> ();
     /// Return to the plan before.
     Group Rollback -> Applied;
     /// Remove everything that was installed and forget the plan.

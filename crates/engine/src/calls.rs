@@ -82,23 +82,21 @@ impl Engine {
                 let target = self.stored.current.clone();
                 self.observe(Job::new(Purpose::Diff { call }, target), out);
             }
-            Input::Confirm { call } => {
-                if self.stored.unconfirmed.take().is_none() {
+            Input::Confirm { call, generation } => {
+                let current = self.stored.current.as_ref().map(|current| &current.generation);
+                let another = generation.is_some_and(|meant| current != Some(&meant));
+                if self.stored.unconfirmed.is_none() || another {
                     out.push(Effect::Reply(call, Err(NodeError::NothingToConfirm)));
                 } else {
-                    self.confirm_at = None;
+                    // Not confirmed unless it is on the disk: else a restart would roll back alone.
+                    let before = Box::new(self.stored.clone());
+                    self.stored.unconfirmed = None;
                     self.stored.withdrawn = false;
                     self.drop_pins(out);
-                    let generation = self.stored.current.as_ref().map(|c| c.generation.clone());
-                    let message = "the plan stays";
-                    super::publish(
-                        out,
-                        tresse_control::Alert::Info,
-                        "confirmed",
-                        &generation.unwrap_or_default(),
-                        message,
-                    );
-                    self.note(call, out);
+                    let mut job = Job::new(Purpose::Note { call, reply: Reply::Done }, None);
+                    job.uncommitted = Some(before);
+                    self.dirty = true;
+                    self.commit(job, out);
                 }
             }
             Input::Unfuse { call, vid } => {
@@ -191,7 +189,7 @@ fn busy_reply(out: &mut Vec<Effect>, call: super::CallId, doing: &str) {
 const fn caller(input: &Input) -> Option<super::CallId> {
     match input {
         Input::Apply { call, .. } => *call,
-        Input::Confirm { call }
+        Input::Confirm { call, .. }
         | Input::Rollback { call }
         | Input::Withdraw { call, .. }
         | Input::Unfuse { call, .. }

@@ -176,7 +176,11 @@ impl Engine {
                     Some(before) => {
                         self.stored = *before;
                         self.sync_vlans();
-                        self.undo(job, error, out);
+                        if job.undoes() {
+                            self.undo(job, error, out);
+                        } else {
+                            self.give_up(job, error, out);
+                        }
                     }
                     None => self.give_up(job, error, out),
                 }

@@ -58,6 +58,11 @@ pub(super) struct Host {
 }
 
 pub(super) fn prepared(strategy: Strategy, dims: &[u32]) -> Prepared {
+/// A confirm of whatever waits for one.
+pub(super) const fn keep(call: CallId) -> Input {
+    Input::Confirm { call, generation: None }
+}
+
     let cluster =
         Cluster::generated(TopologyShape::Torus { dims: dims.to_vec() }, 1, 2, strategy, 2);
     let plan = Plan::build(cluster).unwrap();
