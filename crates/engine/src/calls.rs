@@ -125,7 +125,8 @@ impl Engine {
                 self.steer(call, &steer, force, dry_run, out);
             }
             Input::Rollback { call } => {
-                if self.stored.previous.is_none() && self.stored.unconfirmed.is_none() {
+                let none = self.stored.previous.is_none() || self.stored.discard;
+                if none && self.stored.unconfirmed.is_none() {
                     out.push(Effect::Reply(call, Err(NodeError::NothingToRollBack)));
                 } else {
                     self.rollback(Some(call), out);
@@ -163,10 +164,7 @@ impl Engine {
 
     /// Makes the previous plan the current one. Convergence on it is retried and never undone.
     fn rollback(&mut self, call: Option<super::CallId>, out: &mut Vec<Effect>) {
-        let old = self.stored.current.take();
-        self.stored.current = self.stored.previous.take();
-        self.stored.previous = if self.stored.unconfirmed.take().is_some() { None } else { old };
-        self.end_transition();
+        self.go_back();
         self.stored.intent = Some(Intent::Converge);
         self.confirm_at = None;
         self.dirty = true;

@@ -234,11 +234,10 @@ impl Engine {
     }
 
     fn start(&mut self, now: u64, configured: Option<Box<Prepared>>, out: &mut Vec<Effect>) {
-        if self.stored.unconfirmed.take().is_some() {
+        if self.stored.unconfirmed.is_some() {
             self.dirty = true;
-            self.stored.current = self.stored.previous.take();
+            self.go_back();
             self.drop_pins(out);
-            self.end_transition();
             self.stored.intent = Some(Intent::Converge);
             publish(
                 out,
