@@ -23,8 +23,8 @@ use crate::reply::{
     Status, Steered, Withdrawn,
 };
 use crate::types::{
-    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,
-    PendingLine, Problem, SegmentLine,
+    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, OtherLine,
+    PathLine, PendingLine, Problem, SegmentLine, WaitLine,
 };
 use crate::{INTERFACE, NodeError};
 
@@ -207,10 +207,12 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
         LldpLine::CUSTOM_TYPE,
         NicLine::CUSTOM_TYPE,
         OperationLine::CUSTOM_TYPE,
+        OtherLine::CUSTOM_TYPE,
         PathLine::CUSTOM_TYPE,
         PendingLine::CUSTOM_TYPE,
         Problem::CUSTOM_TYPE,
         SegmentLine::CUSTOM_TYPE,
+        WaitLine::CUSTOM_TYPE,
     ],
     NodeError::VARIANTS,
     &[],

@@ -20,8 +20,8 @@ pub use reply::{
     Reply, Status, Steered, Withdrawn,
 };
 pub use types::{
-    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, PathLine,
-    PendingLine, Problem, SegmentLine, WaitLine, waiting,
+    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, NicLine, OperationLine, OtherLine,
+    PathLine, PendingLine, Problem, SegmentLine, WaitLine, waiting,
 };
 
 /// Name of the Varlink interface by which clients control the daemon.

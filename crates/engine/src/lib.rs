@@ -12,6 +12,7 @@
 //! - `vlans` tests each VLAN for loops and sends announcements (K5, K17); `gate` decides which
 //!   VLANs and paths may be used.
 //! - `transition` and `advance` keep the old plan until every peer has moved to the new one.
+//! - `elsewhere` knows which plans other nodes announce.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
 //! - `source` keeps the table of labels pushed onto this node's own packets.
@@ -23,6 +24,7 @@ mod advance;
 mod bucket;
 mod calls;
 mod canary;
+mod elsewhere;
 mod ending;
 mod engines;
 mod forwarding;
@@ -60,6 +62,7 @@ use tresse_reconcile::Planned;
 
 use self::bucket::Bucket;
 use self::canary::Canary;
+use self::elsewhere::Elsewhere;
 use self::job::{Again, Job};
 use self::refresh::Refresh;
 use self::steering::KeptFree;
@@ -125,6 +128,7 @@ pub struct Engine {
     /// First nexthops that are kept free, of the plan in force.
     free: Arc<KeptFree>,
     transition: Transition,
+    elsewhere: Elsewhere,
     listening: BTreeSet<(String, u32)>,
     forwarding: Forwarding,
     /// What the source engine was last ordered to push.
@@ -169,6 +173,7 @@ impl Engine {
             paths: Paths::default(),
             free: Arc::default(),
             transition: Transition::default(),
+            elsewhere: Elsewhere::default(),
             listening: BTreeSet::new(),
             forwarding: Forwarding::default(),
             pushing: Pushing::default(),

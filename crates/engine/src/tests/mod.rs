@@ -3,6 +3,7 @@
 mod canary;
 mod index;
 mod labels;
+mod returning;
 mod source;
 mod steer;
 mod transactions;
@@ -57,12 +58,12 @@ pub(super) struct Host {
     starts: u64,
 }
 
-pub(super) fn prepared(strategy: Strategy, dims: &[u32]) -> Prepared {
 /// A confirm of whatever waits for one.
 pub(super) const fn keep(call: CallId) -> Input {
     Input::Confirm { call, generation: None }
 }
 
+pub(super) fn prepared(strategy: Strategy, dims: &[u32]) -> Prepared {
     let cluster =
         Cluster::generated(TopologyShape::Torus { dims: dims.to_vec() }, 1, 2, strategy, 2);
     let plan = Plan::build(cluster).unwrap();
