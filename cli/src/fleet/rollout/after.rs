@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use serde::Serialize;
-use tresse_control::{Client, FORMAT, PendingLine, Status, waiting};
+use tresse_control::{Client, ClientError, FORMAT, NodeError, PendingLine, Status, waiting};
 
 use super::state::{NodeState, Run, names};
 use crate::fail::{self, Code, Failure};
@@ -34,13 +34,25 @@ impl Run {
         let generation = self.generation.clone();
         let left = self.lines.values().filter(|line| line.before.as_ref() != Some(&generation));
         let left: BTreeSet<String> = left.map(|line| line.node.clone()).collect();
+        // A node may have made another plan of the same files.
+        let installed = self.lines.values().filter(|line| line.after != line.before);
+        let mut ours: BTreeSet<String> = installed.filter_map(|line| line.after.clone()).collect();
+        ours.insert(generation.clone());
+        let is_ours =
+            move |plan: &Option<String>| plan.as_ref().is_some_and(|plan| ours.contains(plan));
         let answers = self.insist(
             |name| left.contains(name),
             |client| {
                 let status = client.status()?;
                 let armed = status.confirm_seconds.is_some() || status.previous.is_some();
-                if status.generation.as_ref() == Some(&generation) && armed {
-                    return Ok(client.rollback()?.generation);
+                if is_ours(&status.generation) && armed {
+                    return match client.rollback() {
+                        // Its own timer came first.
+                        Err(ClientError::Node(NodeError::NothingToRollBack)) => {
+                            Ok(client.status()?.generation)
+                        }
+                        answer => Ok(answer?.generation),
+                    };
                 }
                 Ok(status.generation)
             },

@@ -41,6 +41,8 @@ impl Run {
         // A plan that some have already is what the others come from or go to: it ends a change that is stuck.
         let has = |status: &Status| status.generation.as_ref() == Some(&self.generation);
         let known = answers.iter().any(|(_, answer)| answer.as_ref().is_ok_and(has));
+        let asked: BTreeSet<String> = self.lines.keys().cloned().collect();
+        let mut away: BTreeSet<String> = BTreeSet::new();
         let mut code = Code::Fine;
         let mut versions: BTreeMap<String, usize> = BTreeMap::new();
         for (node, answer) in answers {
@@ -51,7 +53,13 @@ impl Run {
                     line.before.clone_from(&status.generation);
                     line.after.clone_from(&line.before);
                     line.fused = status.fused.iter().map(|fused| fused.vid).collect();
-                    if status.confirm_seconds.is_none() && status.changing && !known {
+                    let waits = status.waits.iter().map(|wait| wait.node.as_ref());
+                    let waits: Vec<Option<&String>> = waits.collect();
+                    let out =
+                        |node: &Option<&String>| node.is_some_and(|node| !asked.contains(node));
+                    if status.changing && !waits.is_empty() && waits.iter().all(out) {
+                        away.extend(waits.into_iter().flatten().cloned());
+                    } else if status.confirm_seconds.is_none() && status.changing && !known {
                         let what = "another change of plans is still running on this node";
                         line.error = Some(
                             match status.waits.iter().find(|wait| wait.node.is_some()) {
@@ -85,6 +93,14 @@ impl Run {
         }
         if !stopped && !changing.is_empty() {
             return (code, changing);
+        }
+        if !stopped && !away.is_empty() {
+            let away: Vec<&str> = away.iter().map(String::as_str).collect();
+            fail::say(&format!(
+                "{} is left out and has the plan before the present one, which the others keep for it no longer: \
+                 pairs with it may not work until it has this plan",
+                names(&away)
+            ));
         }
         if versions.len() > 1 {
             let each = versions.iter().map(|(version, n)| format!("{version} on {n}"));

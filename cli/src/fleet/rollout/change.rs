@@ -28,6 +28,13 @@ impl Run {
                 Ok(applied) => {
                     line.after = applied.generation;
                     line.operations = applied.operations.len();
+                    if line.after.as_ref() != Some(&self.generation) {
+                        let other = line.after.as_deref().unwrap_or("none");
+                        line.error = Some(format!(
+                            "has installed plan {other} from these files: does tressed have another version?"
+                        ));
+                        fine = false;
+                    }
                     let words = format!("installed, {}", count(line.operations, "operation"));
                     shown.push((node, Shown::new(words)));
                 }
