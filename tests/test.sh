@@ -36,6 +36,9 @@ case $lanes in
         --test arrows --test methods --test verifier --test workspace --test lanes --test kernel --test start --test openvswitch -- --skip vm_
     stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
     stage 'changes without VLANs' tests/changes.sh here ring-4 pmesh-3x3 flat24
+    stage 'rollouts that break' env \
+        HALFWAY_ONLY='settled/daemon-killed some-installed/daemon-hung/ begun/second-operator' \
+        tests/halfway.sh here ring-4
     stage 'a node without VLANs' tests --test node -- flat_
     stage 'systemd: files' systemd/check.sh
     stage 'systemd: daemon' systemd/boot.sh "$built"

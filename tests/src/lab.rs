@@ -73,13 +73,26 @@ impl Lab {
     /// # Errors
     /// What `tresse lab up` said, which is also on standard error.
     pub fn up(name: &'static str, now: Planned, options: &[&str]) -> Result<Self, String> {
+        Self::up_of(name, now, &program::tressed(), options)
+    }
+
+    /// Builds it with daemons of another release.
+    ///
+    /// # Errors
+    /// What `tresse lab up` said, which is also on standard error.
+    pub fn up_of(
+        name: &'static str,
+        now: Planned,
+        tressed: &Path,
+        options: &[&str],
+    ) -> Result<Self, String> {
         let directory = Directory::of(name).map_err(|e| e.to_string())?;
         let files = tempfile::tempdir().map_err(|e| e.to_string())?;
         // From here on whatever there is of it is removed.
         let deeds = RefCell::default();
         let lab = Self { name, directory, now, started: Vec::new(), deeds };
         let path = files_of(&lab.now, files.path())?;
-        let tressed = program::tressed().display().to_string();
+        let tressed = tressed.display().to_string();
         let args = ["lab", "up", &path, "--name", name, "--tressed", &tressed];
         print!("{}", program::output(&[&args[..], options].concat())?);
         Ok(lab)
@@ -89,6 +102,17 @@ impl Lab {
     #[must_use]
     pub const fn now(&self) -> &Planned {
         &self.now
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Says that another plan is in force by now.
+    pub fn is_now(&mut self, planned: Planned) {
+        self.now = planned;
     }
 
     /// Where its files are.
@@ -195,6 +219,16 @@ impl Lab {
         Ok(())
     }
 
+    /// Gives the switches the VLANs of another plan beside those of the plan in force; the ports `fresh`
+    /// are in no VLAN yet.
+    ///
+    /// # Errors
+    /// What refused.
+    pub fn prepare(&self, next: &Planned, fresh: &BTreeSet<(String, u32)>) -> Result<(), String> {
+        let kept = switches::keep(&self.directory, &self.now.plan, &next.plan, fresh);
+        kept.map_err(|e| e.to_string())
+    }
+
     /// Changes the plan as an operator does who has moved cables: the switches get the new VLANs, `tresse
     /// rollout` gives the nodes the plan, nodes that are in it no more withdraw theirs, and the switches
     /// lose the old VLANs. Returns how long the rollout took.
@@ -202,9 +236,7 @@ impl Lab {
     /// # Errors
     /// What refused, and what the rollout said.
     pub fn roll_out(&mut self, next: Planned, moved: Moved) -> Result<Duration, String> {
-        let now = &self.now.plan;
-        switches::keep(&self.directory, now, &next.plan, &moved.ports)
-            .map_err(|e| e.to_string())?;
+        self.prepare(&next, &moved.ports)?;
         let files = tempfile::tempdir().map_err(|e| e.to_string())?;
         let path = files_of(&next, files.path())?;
         let began = Instant::now();
@@ -380,7 +412,7 @@ impl Drop for Lab {
 }
 
 /// Writes a plan's cluster file and lock into a directory; returns the path of the file.
-fn files_of(planned: &Planned, directory: &Path) -> Result<String, String> {
+pub(crate) fn files_of(planned: &Planned, directory: &Path) -> Result<String, String> {
     let file = directory.join("cluster.toml");
     let lock = directory.join("tresse.lock");
     for (path, text) in [(&file, &planned.text), (&lock, &planned.lock.emit())] {

@@ -7,6 +7,7 @@ pub mod cabling;
 pub mod changes;
 pub mod failover;
 pub mod frr;
+pub mod halfway;
 pub mod lab;
 pub mod load;
 pub mod pace;

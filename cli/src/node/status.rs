@@ -18,7 +18,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Asks the daemon and prints; exits with 1 on drift or a fault, with 5 if something is pending.
+    /// Asks the daemon and prints; exits with 1 on drift, a fault or another node's other plan, with 5 if something is pending.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let status = self.node.connect()?.status()?;
         let mut out = output::stdout();
@@ -32,6 +32,7 @@ impl Status {
             && status.drift.is_empty()
             && status.fused.is_empty()
             && status.broken.is_empty()
+            && status.others.is_empty()
             && status.fault.is_none();
         Ok(if sound { code_of(&status.pending) } else { Code::Fault })
     }
@@ -84,6 +85,14 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
     }
     for wait in &status.waits {
         writeln!(out, "changing: {wait}")?;
+    }
+    for other in &status.others {
+        let (node, age) = (output::plain(&other.node), other.age_ms / 1000);
+        writeln!(
+            out,
+            "{node} sends by ANOTHER plan, heard {age} s ago: pairs with it may not work; `tresse rollout FILE` gives \
+             all nodes one plan"
+        )?;
     }
     write_pending(out, &status.pending)?;
     if !status.unproven.is_empty() {

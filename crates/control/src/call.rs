@@ -24,7 +24,7 @@ use crate::reply::{
 };
 use crate::types::{
     Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine,
-    PathLine, PendingLine, Problem, SegmentLine, ShareLine, WeightLine,
+    OtherLine, PathLine, PendingLine, Problem, SegmentLine, ShareLine, WaitLine, WeightLine,
 };
 use crate::{INTERFACE, NodeError};
 
@@ -160,6 +160,8 @@ methods! {
     } -> Applied;
     /// Keep the plan that the last Apply installed.
     Group Confirm -> ();
+    /// The same, if that plan is still the one of this generation. Else there is nothing to confirm.
+    Group ConfirmPlan { generation: String } -> ();
     /// Return to the plan before.
     Group Rollback -> Applied;
     /// Remove everything that was installed and forget the plan.
@@ -209,11 +211,13 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
         MoveLine::CUSTOM_TYPE,
         NicLine::CUSTOM_TYPE,
         OperationLine::CUSTOM_TYPE,
+        OtherLine::CUSTOM_TYPE,
         PathLine::CUSTOM_TYPE,
         PendingLine::CUSTOM_TYPE,
         Problem::CUSTOM_TYPE,
         SegmentLine::CUSTOM_TYPE,
         ShareLine::CUSTOM_TYPE,
+        WaitLine::CUSTOM_TYPE,
         WeightLine::CUSTOM_TYPE,
     ],
     NodeError::VARIANTS,

@@ -222,6 +222,22 @@ impl Client {
         self.done(&Call::Confirm)
     }
 
+    /// Keeps the plan that the last apply installed, if it is the one of this generation. A daemon of an older
+    /// release, which cannot compare them, keeps it in any case.
+    ///
+    /// # Errors
+    /// [`ClientError`], as for every method.
+    pub fn confirm_plan(&mut self, generation: &str) -> Result<(), ClientError> {
+        match self.done(&Call::ConfirmPlan { generation: generation.into() }) {
+            Err(ClientError::Node(NodeError::Internal { message }))
+                if message.starts_with("org.varlink.service.MethodNotFound") =>
+            {
+                self.confirm()
+            }
+            answer => answer,
+        }
+    }
+
     /// Returns to the plan before.
     ///
     /// # Errors

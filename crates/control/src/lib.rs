@@ -21,7 +21,8 @@ pub use reply::{
 };
 pub use types::{
     Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine,
-    PathLine, PendingLine, Problem, SegmentLine, ShareLine, WaitLine, WeightLine, waiting,
+    OtherLine, PathLine, PendingLine, Problem, SegmentLine, ShareLine, WaitLine, WeightLine,
+    waiting,
 };
 
 /// Name of the Varlink interface by which clients control the daemon.

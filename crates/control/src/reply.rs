@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use zlink::introspect::Type;
 
 use crate::types::{
-    CounterLine, Event, FusedLine, MoveLine, NicLine, OperationLine, PathLine, PendingLine,
-    WaitLine,
+    CounterLine, Event, FusedLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine,
+    PendingLine, WaitLine,
 };
 
 /// Reply of the method GetStatus: the plan in force on this node, what the kernel still lacks of
@@ -64,6 +64,9 @@ pub struct Status {
     /// What the change of plans waits for; empty if none is under way.
     #[serde(default)]
     pub waits: Vec<WaitLine>,
+    /// Nodes that announce another plan than this node's: pairs with them may not work.
+    #[serde(default)]
+    pub others: Vec<OtherLine>,
     /// Seconds left to confirm the last apply; null if no confirmation is due.
     pub confirm_seconds: Option<u32>,
     /// Digest of the plan that rollback would return to.

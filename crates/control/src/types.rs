@@ -112,6 +112,15 @@ impl fmt::Display for WaitLine {
     }
 }
 
+/// A node that announces another plan than this node's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct OtherLine {
+    /// The node.
+    pub node: String,
+    /// Time since its last announcement, in milliseconds.
+    pub age_ms: u64,
+}
+
 /// One error in a cluster file, lock file or configuration file, with its line and column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct Problem {

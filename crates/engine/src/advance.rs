@@ -11,7 +11,7 @@ use tresse_control::{Alert, PendingLine, WaitLine};
 use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
-use super::transition::{HeardSenders, LINGER_MS, REPORT_MS, Transition, holders};
+use super::transition::{BETWEEN, HeardSenders, LINGER_MS, REPORT_MS, Transition, holders};
 use super::{Effect, Engine, Prepared, publish};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
@@ -34,14 +34,39 @@ impl Engine {
 
     /// Ends the change: the old plan is removed.
     pub(super) fn end_transition(&mut self) {
+        if std::mem::take(&mut self.stored.discard) {
+            self.stored.previous = None;
+        }
         self.stored.in_transition = false;
         self.stored.moved = false;
+        self.stored.returning = false;
         self.transition = Transition::default();
+    }
+
+    /// Makes the plan before the current one. The plan that is left is held as in any change of plans: others
+    /// may send by it for a while, or may not receive by the plan before yet. One that was installed without
+    /// the guard of the management connection is removed at once: it may be what cuts the operator off.
+    pub(super) fn go_back(&mut self) {
+        let unconfirmed = self.stored.unconfirmed.take().is_some();
+        let left = self.stored.current.take();
+        let before = self.stored.previous.take().filter(|_| !self.stored.discard);
+        self.end_transition();
+        let both = left.is_some() && before.is_some();
+        let holds = both && self.settings.canary && !self.stored.force;
+        self.stored.current = before;
+        self.stored.previous = left.filter(|_| holds || !unconfirmed);
+        self.stored.in_transition = holds;
+        self.stored.returning = holds;
+        self.stored.discard = holds && unconfirmed;
+        // Others have to know at once that this node is on its way back.
+        self.refresh.values_mut().for_each(|refresh| refresh.due = self.now);
     }
 
     /// Digest of the plan that this node sends by, for its announcements.
     pub(super) fn sends_by(&self, current: &Prepared) -> [u8; 8] {
         match self.held_plan() {
+            // Nobody may remove either plan for this node now.
+            Some(_) if self.stored.returning && self.transition.announced_at.is_none() => BETWEEN,
             Some(old) if self.transition.announced_at.is_none() => old.digest(),
             _ => current.digest(),
         }
@@ -89,6 +114,7 @@ impl Engine {
         out: &mut Vec<Effect>,
     ) {
         let Some(old) = self.held_plan() else { return };
+        self.transition.returns = self.stored.returning;
         self.transition.began.get_or_insert(now);
         let gates = self.gates(current);
         if unproven(current, &gates, |name| usable.contains(name)).next().is_some() {
@@ -103,12 +129,18 @@ impl Engine {
         // Asks for missing peers; once all else is done, for peers that still need the old plan.
         let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
         self.transition.every = ASK_MS.max(answers / ANSWERS_PER_MS);
-        let old_peers = old.wanted.routes.values().flat_map(|route| old.nexthop_peers(route));
-        let holding = old_peers.filter(|(_, _, mac)| holders.contains(mac));
+        let every = self.transition.every;
+        let seldom = if self.stored.returning { every } else { SELDOM * every };
+        let old_peers = || old.wanted.routes.values().flat_map(|route| old.nexthop_peers(route));
         let asked: BTreeMap<&str, u64> = if self.transition.announced_at.is_some() {
-            holding.map(|(_, name, _)| (name, SELDOM * self.transition.every)).collect()
+            let holding = old_peers().filter(|(_, _, mac)| holders.contains(mac));
+            holding.map(|(_, name, _)| (name, seldom)).collect()
         } else {
-            missing.iter().map(|(name, _)| (*name, self.transition.every)).collect()
+            // Who is missing may have the old plan alone: while it is heard there, it is not silent.
+            let absent: BTreeSet<Mac> = missing.iter().map(|(_, mac)| *mac).collect();
+            let old = old_peers().filter(|(_, _, mac)| absent.contains(mac));
+            let old = old.map(|(_, name, _)| (name, seldom));
+            old.chain(missing.iter().map(|(name, _)| (*name, every))).collect()
         };
         self.transition.asks.retain(|name, _| asked.contains_key(name.as_str()));
         for (name, every) in asked.into_iter().filter(|(name, _)| usable.contains(*name)) {

@@ -82,23 +82,21 @@ impl Engine {
                 let target = self.stored.current.clone();
                 self.observe(Job::new(Purpose::Diff { call }, target), out);
             }
-            Input::Confirm { call } => {
-                if self.stored.unconfirmed.take().is_none() {
+            Input::Confirm { call, generation } => {
+                let current = self.stored.current.as_ref().map(|current| &current.generation);
+                let another = generation.is_some_and(|meant| current != Some(&meant));
+                if self.stored.unconfirmed.is_none() || another {
                     out.push(Effect::Reply(call, Err(NodeError::NothingToConfirm)));
                 } else {
-                    self.confirm_at = None;
+                    // Not confirmed unless it is on the disk: else a restart would roll back alone.
+                    let before = Box::new(self.stored.clone());
+                    self.stored.unconfirmed = None;
                     self.stored.withdrawn = false;
                     self.drop_pins(out);
-                    let generation = self.stored.current.as_ref().map(|c| c.generation.clone());
-                    let message = "the plan stays";
-                    super::publish(
-                        out,
-                        tresse_control::Alert::Info,
-                        "confirmed",
-                        &generation.unwrap_or_default(),
-                        message,
-                    );
-                    self.note(call, out);
+                    let mut job = Job::new(Purpose::Note { call, reply: Reply::Done }, None);
+                    job.uncommitted = Some(before);
+                    self.dirty = true;
+                    self.commit(job, out);
                 }
             }
             Input::Unfuse { call, vid } => {
@@ -127,7 +125,8 @@ impl Engine {
                 self.steer(call, &steer, force, dry_run, out);
             }
             Input::Rollback { call } => {
-                if self.stored.previous.is_none() && self.stored.unconfirmed.is_none() {
+                let none = self.stored.previous.is_none() || self.stored.discard;
+                if none && self.stored.unconfirmed.is_none() {
                     out.push(Effect::Reply(call, Err(NodeError::NothingToRollBack)));
                 } else {
                     self.rollback(Some(call), out);
@@ -165,10 +164,7 @@ impl Engine {
 
     /// Makes the previous plan the current one. Convergence on it is retried and never undone.
     fn rollback(&mut self, call: Option<super::CallId>, out: &mut Vec<Effect>) {
-        let old = self.stored.current.take();
-        self.stored.current = self.stored.previous.take();
-        self.stored.previous = if self.stored.unconfirmed.take().is_some() { None } else { old };
-        self.end_transition();
+        self.go_back();
         self.stored.intent = Some(Intent::Converge);
         self.confirm_at = None;
         self.dirty = true;
@@ -191,7 +187,7 @@ fn busy_reply(out: &mut Vec<Effect>, call: super::CallId, doing: &str) {
 const fn caller(input: &Input) -> Option<super::CallId> {
     match input {
         Input::Apply { call, .. } => *call,
-        Input::Confirm { call }
+        Input::Confirm { call, .. }
         | Input::Rollback { call }
         | Input::Withdraw { call, .. }
         | Input::Unfuse { call, .. }

@@ -158,6 +158,14 @@ impl Engine {
         if let Some(kind) = kind {
             publish(out, Alert::Info, kind, name, &done);
         }
+        if let Purpose::Note { .. } = &job.purpose
+            && self.stored.unconfirmed.is_none()
+            && self.confirm_at.take().is_some()
+        {
+            let generation = self.stored.current.as_ref().map(|c| c.generation.clone());
+            let name = generation.unwrap_or_default();
+            publish(out, Alert::Info, "confirmed", &name, "the plan stays");
+        }
         if let Purpose::Steer(steered) = &job.purpose {
             let (kind, message) = steered.steer.words();
             publish(out, Alert::Info, kind, steered.steer.object(), message);

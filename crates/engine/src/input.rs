@@ -44,6 +44,8 @@ pub enum Input {
     Confirm {
         /// The call to answer.
         call: CallId,
+        /// The plan that is meant; none: whichever waits for it.
+        generation: Option<String>,
     },
     /// Return to the plan before.
     Rollback {

@@ -14,6 +14,7 @@
 //! - `transition` and `advance` keep the old plan until every peer has moved to the new one.
 //! - `steer` carries out drains, pins and weights; `steering` holds them, `chosen` names their paths,
 //!   `kept_free` says what they do to a plan's paths, and `moves` which traffic moves.
+//! - `elsewhere` knows which plans other nodes announce.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
 //! - `source` keeps the table of labels pushed onto this node's own packets.
@@ -26,6 +27,7 @@ mod bucket;
 mod calls;
 mod canary;
 mod chosen;
+mod elsewhere;
 mod ending;
 mod engines;
 mod forwarding;
@@ -65,6 +67,7 @@ use tresse_reconcile::Planned;
 
 use self::bucket::Bucket;
 use self::canary::Canary;
+use self::elsewhere::Elsewhere;
 use self::job::{Again, Job};
 use self::kept_free::KeptFree;
 use self::refresh::Refresh;
@@ -131,6 +134,7 @@ pub struct Engine {
     /// First nexthops that are kept free, of the plan in force.
     free: Arc<KeptFree>,
     transition: Transition,
+    elsewhere: Elsewhere,
     listening: BTreeSet<(String, u32)>,
     forwarding: Forwarding,
     /// What the source engine was last ordered to push.
@@ -175,6 +179,7 @@ impl Engine {
             paths: Paths::default(),
             free: Arc::default(),
             transition: Transition::default(),
+            elsewhere: Elsewhere::default(),
             listening: BTreeSet::new(),
             forwarding: Forwarding::default(),
             pushing: Pushing::default(),
@@ -240,11 +245,10 @@ impl Engine {
     }
 
     fn start(&mut self, now: u64, configured: Option<Box<Prepared>>, out: &mut Vec<Effect>) {
-        if self.stored.unconfirmed.take().is_some() {
+        if self.stored.unconfirmed.is_some() {
             self.dirty = true;
-            self.stored.current = self.stored.previous.take();
+            self.go_back();
             self.drop_pins(out);
-            self.end_transition();
             self.stored.intent = Some(Intent::Converge);
             publish(
                 out,

@@ -2,7 +2,7 @@
 
 use tresse_base::id::Vid;
 use tresse_base::units::Prefix;
-use tresse_control::{CounterLine, FORMAT, FusedLine, Status};
+use tresse_control::{CounterLine, FORMAT, FusedLine, OtherLine, Status};
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, PROTOCOL};
 
 use super::Engine;
@@ -42,7 +42,13 @@ impl Engine {
             confirm_seconds: self
                 .confirm_at
                 .map(|at| u32::try_from(at.saturating_sub(now).div_ceil(1000)).unwrap_or(u32::MAX)),
-            previous: self.stored.previous.as_ref().map(|p| p.generation.clone()),
+            previous: self
+                .stored
+                .previous
+                .as_ref()
+                .filter(|_| !self.stored.discard)
+                .map(|p| p.generation.clone()),
+            others: self.elsewhere(now),
             unproven: current
                 .map(|c| self.gates(c))
                 .unwrap_or_default()
@@ -54,6 +60,13 @@ impl Engine {
             fault: self.fault_at(now),
             withdrawn: self.withdrawn(),
         }
+    }
+
+    /// The nodes that announce another plan than this node's.
+    fn elsewhere(&self, now: u64) -> Vec<OtherLine> {
+        let Some(current) = &self.stored.current else { return Vec::new() };
+        let held = self.held_plan().map(|held| held.digest());
+        self.elsewhere.others(now, current, held)
     }
 
     /// The reply to GetCounters.

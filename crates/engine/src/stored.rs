@@ -41,6 +41,12 @@ pub struct Stored {
     /// have received an announcement of it.
     #[serde(default)]
     pub moved: bool,
+    /// Is the change of plans under way a return from `previous` to `current`, the plan before it?
+    #[serde(default)]
+    pub returning: bool,
+    /// Is `previous` forgotten when the change of plans is over, since nobody confirmed it?
+    #[serde(default)]
+    pub discard: bool,
     /// Did an operator withdraw the plan? Then the configured plan is not installed at start. Kept
     /// while a later apply waits for confirmation.
     #[serde(default)]
@@ -107,6 +113,8 @@ impl Default for Stored {
             force_interfaces: BTreeSet::new(),
             in_transition: false,
             moved: false,
+            returning: false,
+            discard: false,
             withdrawn: false,
             broken: BTreeSet::new(),
             steering: Steering::default(),

@@ -176,7 +176,11 @@ impl Engine {
                     Some(before) => {
                         self.stored = *before;
                         self.sync_vlans();
-                        self.undo(job, error, out);
+                        if job.undoes() {
+                            self.undo(job, error, out);
+                        } else {
+                            self.give_up(job, error, out);
+                        }
                     }
                     None => self.give_up(job, error, out),
                 }
@@ -237,9 +241,9 @@ impl Engine {
                 let same = self.stored.current == job.target;
                 job.uncommitted = Some(Box::new(self.stored.clone()));
                 if !same {
+                    self.end_transition();
                     self.stored.previous = self.stored.current.take();
                     self.stored.current.clone_from(&job.target);
-                    self.end_transition();
                     self.stored.in_transition =
                         self.stored.previous.is_some() && self.settings.canary;
                 }

@@ -9,6 +9,10 @@
 //! long as its announcements arrive; a silent peer delays it for a limited time. A node that has
 //! not heard a peer on a VLAN sends a canary there, an announcement that every node on the VLAN
 //! answers with its own.
+//!
+//! A rollback is such a change, too, in the other direction. Until it has moved, a node on its way
+//! back announces neither plan: others that are on their way to the new plan keep the old one for
+//! it, and others on their way back keep the new one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +29,10 @@ pub type HeardSenders = BTreeSet<(Option<Vid>, Mac)>;
 /// Number of unanswered canaries after which a silent peer no longer delays the removal of the old
 /// plan.
 const PATIENCE: u64 = 40;
+/// The same on the way back to the plan before.
+const PATIENCE_BACK: u64 = 6;
+/// What a node announces as its plan while it returns to the plan before: neither of the two.
+pub(super) const BETWEEN: [u8; 8] = [0; 8];
 /// How long frames of the old plan may be in flight after the last peer has moved.
 pub(super) const LINGER_MS: u64 = 1000;
 /// What is waited for so long is reported by an event.
@@ -54,6 +62,8 @@ pub struct Transition {
     pub(super) report_at: Option<u64>,
     /// Milliseconds between canaries on a VLAN of this fabric.
     pub(super) every: u64,
+    /// Is it a return to the plan before?
+    pub(super) returns: bool,
 }
 
 impl Transition {
@@ -83,7 +93,8 @@ impl Transition {
     /// Until when a silent peer delays the change; `None` if that time has not begun.
     pub(super) fn patience(&self, peer: Mac) -> Option<u64> {
         let last = self.peers.get(&peer).map_or(0, |(_, at)| *at);
-        Some(self.proven_at?.max(last) + PATIENCE * self.every)
+        let patience = if self.returns { PATIENCE_BACK } else { PATIENCE };
+        Some(self.proven_at?.max(last) + patience * self.every)
     }
 }
 

@@ -156,6 +156,10 @@ impl Engine {
             own_mac,
         };
         let vid = interface.vid;
+        if !own_mac {
+            let period = self.period(interface);
+            self.elsewhere.hear(now, source, announcement.plan, period);
+        }
         let news = self.stored.in_transition
             && !own_mac
             && self.heard_peer(now, vid, source, announcement.plan);
@@ -241,13 +245,18 @@ impl Engine {
             let asks = interface.vid.is_none() && !self.refresh.contains_key(name);
             let kind = if asks { AnnouncementKind::Canary } else { AnnouncementKind::Refresh };
             self.announce(current, name, kind, out);
-            let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;
-            let period = self.settings.announce_ms.unwrap_or(third).max(100);
+            let period = self.period(interface);
             let due = now + period - self.spread(period / 5);
             // Rounded, so that one wake-up serves all interfaces that are due at about that time.
             let due = due - due % (period / 100).clamp(1, GRID_MS);
             self.refresh.insert(name.clone(), Refresh { last: now, due });
         }
+    }
+
+    /// How often a node announces itself on an interface, in milliseconds.
+    fn period(&self, interface: &PlannedInterface) -> u64 {
+        let third = u64::from(interface.fdb_age_seconds) * 1000 / 3;
+        self.settings.announce_ms.unwrap_or(third).max(100)
     }
 
     /// A number below `limit` that differs between nodes and from one announcement to the next.

@@ -5,6 +5,7 @@
 //! reply of 100 KB blocked the thread for seconds; and its error for a wrong call does not name the
 //! fault.
 
+use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
@@ -40,11 +41,12 @@ pub(crate) struct Node {
     pub(crate) events: broadcast::Sender<Event>,
 }
 
-/// Answers calls until the client closes the connection or violates the protocol.
+/// Answers calls until the client closes the connection or violates the protocol. Once it is `gone`, only calls
+/// that want no reply are carried out.
 ///
 /// # Errors
 /// What ended the connection, unless the client closed it.
-pub(crate) async fn converse(stream: UnixStream, node: Node) -> io::Result<()> {
+pub(crate) async fn converse(stream: UnixStream, node: Node, gone: &Cell<bool>) -> io::Result<()> {
     let stream = stream.into_std()?;
     // Used only to get the peer's credentials; never read or written.
     let named = Stream::try_from(stream.try_clone()?).map_err(io::Error::other)?;
@@ -70,6 +72,9 @@ pub(crate) async fn converse(stream: UnixStream, node: Node) -> io::Result<()> {
         seen = 0;
         let (oneway, more) = (message.oneway(), message.streams());
         let asked = message.asked();
+        if gone.get() && !oneway {
+            continue;
+        }
         let mut out = Out { write: &mut write, silent: oneway };
         match asked {
             Err(error) => out.send(&error).await?,

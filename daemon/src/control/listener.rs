@@ -1,7 +1,7 @@
 //! The listening control socket: limits the number of connections per user, and runs a task for
 //! each connection.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -22,6 +22,8 @@ use super::socket::{BindError, UnixSocket};
 const PER_USER: usize = 16;
 /// Largest number of connections of all users other than root. Root is always accepted.
 const ALL_USERS: usize = 128;
+/// How long what a client left behind is read.
+const LAST: Duration = Duration::from_secs(1);
 
 /// The listening control socket of the daemon, which accepts clients and answers their calls.
 #[derive(Debug)]
@@ -68,13 +70,21 @@ impl Server {
 async fn serve(stream: UnixStream, node: Node, place: Place) {
     let watched = stream.as_fd().try_clone_to_owned().map(std::os::unix::net::UnixStream::from);
     let Ok(watched) = watched.and_then(UnixStream::from_std) else { return };
-    tokio::select! {
-        result = converse(stream, node) => {
-            if let Err(error) = result {
-                tracing::debug!(%error, "control connection ended");
-            }
+    let gone = Cell::new(false);
+    let mut conversation = std::pin::pin!(converse(stream, node, &gone));
+    let result = tokio::select! {
+        // First: what a client asked before it left is not carried out, for nobody would hear of it. Think of a
+        // daemon that stood still, and of an operator who has gone another way since.
+        biased;
+        () = hang_up(watched) => {
+            gone.set(true);
+            // Calls that want no reply are still read.
+            tokio::time::timeout(LAST, &mut conversation).await.unwrap_or(Ok(()))
         }
-        () = hang_up(watched) => {}
+        result = &mut conversation => result,
+    };
+    if let Err(error) = result {
+        tracing::debug!(%error, "control connection ended");
     }
     drop(place);
 }

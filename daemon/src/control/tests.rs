@@ -89,6 +89,30 @@ fn answer(request: Request) {
     drop(request.answer.send(reply));
 }
 
+#[test]
+fn what_a_client_asked_before_it_left_is_not_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("control");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    tokio::task::LocalSet::new().block_on(&runtime, async move {
+        let server = Server::bind(&path).unwrap();
+        let (requests, mut asked) = mpsc::channel(8);
+        // Nobody listens meanwhile, as if the daemon stood still.
+        for (method, oneway) in [("Confirm", false), ("Rollback", false), ("Introduce", true)] {
+            let mut client = UnixStream::connect(&path).unwrap();
+            let method = format!("org.tresse.Node.{method}");
+            let message = json!({ "method": method, "oneway": oneway }).to_string();
+            client.write_all((message + "\0").as_bytes()).unwrap();
+        }
+        tokio::task::spawn_local(server.run(requests, broadcast::Sender::new(1)));
+        // That nobody waits for an answer to this one was said.
+        let first = tokio::time::timeout(Duration::from_secs(10), asked.recv()).await.unwrap();
+        assert_eq!(first.map(|request| request.call), Some(Call::Introduce));
+        let next = tokio::time::timeout(Duration::from_millis(300), asked.recv()).await;
+        assert!(next.is_err(), "{next:?}");
+    });
+}
+
 fn status(client: &mut Client) -> Status {
     let start = Instant::now();
     let status = client.status().unwrap();

@@ -2,6 +2,7 @@
 //! decision engine behind the socket works on a fake kernel that is empty and accepts every
 //! operation.
 
+use std::cell::Cell;
 use std::pin::pin;
 
 use serde_json::Value;
@@ -62,8 +63,9 @@ async fn converse(bytes: &[u8]) -> Vec<u8> {
     let (requests, asked) = mpsc::channel(8);
     let events = broadcast::Sender::new(4);
     let mut client = pin!(client(theirs, bytes));
+    let gone = Cell::new(false);
     tokio::select! {
-        _ = exchange::converse(ours, Node { requests, events }) => {}
+        _ = exchange::converse(ours, Node { requests, events }, &gone) => {}
         () = serve(asked) => {}
         answers = &mut client => return answers,
     }

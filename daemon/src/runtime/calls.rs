@@ -107,7 +107,8 @@ pub(crate) fn order(
             Input::Apply { call: Some(call), prepared: Box::new(prepared), options }
         }
         Call::Diff => Input::Diff { call },
-        Call::Confirm => Input::Confirm { call },
+        Call::Confirm => Input::Confirm { call, generation: None },
+        Call::ConfirmPlan { generation } => Input::Confirm { call, generation: Some(generation) },
         Call::Rollback => Input::Rollback { call },
         Call::Withdraw { force } => Input::Withdraw { call, force: force == Some(true) },
         Call::Unfuse { vid } => Input::Unfuse { call, vid: Vid(vid) },

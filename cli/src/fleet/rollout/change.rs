@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tresse_control::{ApplyRequest, Client, ClientError, NodeError, Status, waiting};
 
+use super::insist::Limit;
 use super::progress::Shown;
 use super::state::Run;
 use crate::fail::Failure;
@@ -27,6 +28,13 @@ impl Run {
                 Ok(applied) => {
                     line.after = applied.generation;
                     line.operations = applied.operations.len();
+                    if line.after.as_ref() != Some(&self.generation) {
+                        let other = line.after.as_deref().unwrap_or("none");
+                        line.error = Some(format!(
+                            "has installed plan {other} from these files: does tressed have another version?"
+                        ));
+                        fine = false;
+                    }
                     let words = format!("installed, {}", count(line.operations, "operation"));
                     shown.push((node, Shown::new(words)));
                 }
@@ -72,9 +80,11 @@ impl Run {
     }
 
     /// Confirms on every node. A node that fails is asked once more, because only its answer may have been lost.
-    pub fn confirm(&mut self) -> bool {
+    /// After the limit nothing is confirmed: it may be the plan of somebody else by then.
+    pub fn confirm(&mut self, limit: Limit) -> bool {
         let generation = self.generation.clone();
-        let confirm = |client: &mut Client| match client.confirm() {
+        let over = "the time of --confirm was over before all nodes were done";
+        let confirm = |client: &mut Client| match client.confirm_plan(&generation) {
             Err(ClientError::Node(NodeError::NothingToConfirm)) => {
                 let status = client.status()?;
                 if status.generation.as_ref() == Some(&generation) {
@@ -90,8 +100,15 @@ impl Run {
             let failed = answers.into_iter().filter_map(|(n, a)| Some((n, a.err()?.message)));
             failed.collect()
         };
-        let first = failed(self.fleet.each(|_| true, confirm));
-        let again = failed(self.fleet.each(|name| first.contains_key(name), confirm));
+        let in_time = |client: &mut Client| match limit.is_over() {
+            true => Err(ClientError::Node(NodeError::Internal { message: over.into() })),
+            false => confirm(client),
+        };
+        let first = failed(self.fleet.each(|_| true, in_time));
+        let again = match first.is_empty() {
+            true => first,
+            false => failed(self.insist(|name| first.contains_key(name), in_time)),
+        };
         for (node, why) in &again {
             self.lines.entry(node.clone()).or_default().error = Some(why.clone());
         }

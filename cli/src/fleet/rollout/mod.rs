@@ -13,6 +13,7 @@
 mod after;
 mod before;
 mod change;
+mod insist;
 mod progress;
 mod state;
 
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tresse_control::ApplyRequest;
 
+use self::insist::Limit;
 use self::progress::Progress;
 use self::state::{NodeState, Run};
 use crate::duration::duration;
@@ -88,12 +90,13 @@ impl Rollout {
         let started = Instant::now();
         // This limit ends before the timers of the nodes do.
         let until = started + self.confirm.mul_f64(0.8);
+        let limit = Limit::after(self.confirm.mul_f64(0.95));
         let request = ApplyRequest {
             dry_run: Some(false),
             confirm_seconds: Some(self.confirm.as_secs() as u32),
             ..request
         };
-        if !run.apply(&request) || !run.settle(until) || !run.confirm() {
+        if !run.apply(&request) || !run.settle(until) || !run.confirm(limit) {
             return Ok(run.undo());
         }
         Ok(run.verify())

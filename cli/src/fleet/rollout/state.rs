@@ -20,6 +20,10 @@ pub struct NodeState {
     pub operations: usize,
     /// What went wrong on this node.
     pub error: Option<String>,
+    /// What keeps a part of the plan from working although the node has it.
+    pub remarks: Vec<String>,
+    /// Is it unknown which plan it has now?
+    pub unknown: bool,
     /// VLANs that were fused before the rollout.
     #[serde(skip)]
     pub fused: BTreeSet<u16>,

@@ -3,6 +3,7 @@
 mod canary;
 mod index;
 mod labels;
+mod returning;
 mod routed;
 mod shares;
 mod source;
@@ -57,6 +58,11 @@ pub(super) struct Host {
     pub dead: bool,
     calls: CallId,
     starts: u64,
+}
+
+/// A confirm of whatever waits for one.
+pub(super) const fn keep(call: CallId) -> Input {
+    Input::Confirm { call, generation: None }
 }
 
 pub(super) fn prepared(strategy: Strategy, dims: &[u32]) -> Prepared {

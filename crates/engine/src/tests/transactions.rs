@@ -9,11 +9,11 @@ use tresse_reconcile::{ObservedRoute, Operation};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::{
-    ApplyOptions, Arc, Engine, Host, Index, Input, Prepared, Reply, Stored, bare, prepared,
+    ApplyOptions, Arc, Engine, Host, Index, Input, Prepared, Reply, Stored, bare, keep, prepared,
     settings,
 };
 
-fn applied(reply: Option<Result<Reply, NodeError>>) -> tresse_control::Applied {
+pub(super) fn applied(reply: Option<Result<Reply, NodeError>>) -> tresse_control::Applied {
     match reply {
         Some(Ok(Reply::Applied(applied))) => applied,
         other => panic!("{other:?}"),
@@ -232,7 +232,7 @@ fn a_withdrawal_outlives_the_daemon_until_the_next_apply() {
     for options in [confirm, ApplyOptions::default()] {
         applied(host.apply_with(&plan, options.clone()));
         if options.confirm_seconds.is_some() {
-            assert_eq!(host.call(|call| Input::Confirm { call }), Some(Ok(Reply::Done)));
+            assert_eq!(host.call(keep), Some(Ok(Reply::Done)));
         }
         host.restart();
         assert_eq!(host.primaries(), 8);
@@ -270,10 +270,10 @@ fn an_apply_that_nobody_confirms_is_rolled_back() {
     assert_eq!(host.engine.status(host.now).confirm_seconds, None);
 
     applied(host.apply_with(&prepared(Strategy::Stp, &[3, 3]), options));
-    assert_eq!(host.call(|call| Input::Confirm { call }), Some(Ok(Reply::Done)));
+    assert_eq!(host.call(keep), Some(Ok(Reply::Done)));
     host.run_until(host.now + 60_000);
     assert_ne!(host.kernel.comparable().links, before);
-    let nothing = host.call(|call| Input::Confirm { call });
+    let nothing = host.call(keep);
     assert_eq!(nothing, Some(Err(NodeError::NothingToConfirm)));
 }
 
@@ -369,7 +369,7 @@ fn a_slice_for_another_node_is_refused() {
 }
 
 /// Node 1 of a ring of four; its cables lead to n0 and n2.
-fn in_a_ring(paths: u32) -> Prepared {
+pub(super) fn in_a_ring(paths: u32) -> Prepared {
     let ring = TopologyShape::Ring { nodes: 4 };
     let plan = Plan::build(Cluster::generated(ring, 1, 1, Strategy::Xy, paths)).unwrap();
     let mut prepared = Prepared::new(&plan, NodeId(1), format!("{paths} paths"), None);
@@ -559,7 +559,7 @@ proptest! {
                     let options = ApplyOptions { confirm_seconds, ..ApplyOptions::default() };
                     host.apply_with(&plans[plan], options);
                 }
-                Act::Confirm => drop(host.call(|call| Input::Confirm { call })),
+                Act::Confirm => drop(host.call(keep)),
                 Act::Rollback => drop(host.call(|call| Input::Rollback { call })),
                 Act::Withdraw => drop(host.call(|call| Input::Withdraw { call, force: false })),
                 Act::Delete(n) => {
