@@ -9,7 +9,7 @@ use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
 
 use super::Engine;
 use super::gate::Gate;
-use super::index::PathEntry;
+use super::index::{Index, PathEntry};
 
 /// The role of a path among the paths of its pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +33,14 @@ impl Engine {
     pub fn paths(&self, to: Option<&str>) -> Result<PathList, NodeError> {
         let current = self.current().ok_or(NodeError::NoPlan)?;
         let pairs = current.index.paths.chunk_by(|a, b| a.id.dst == b.id.dst);
-        let pairs = pairs.filter(|pair| to.is_none_or(|to| pair[0].line.dst == to));
-        Ok(PathList { paths: pairs.flat_map(|pair| self.pair(pair)).collect() })
+        let index = &current.index;
+        let pairs = pairs.filter(|pair| to.is_none_or(|to| index.node(pair[0].id.dst) == to));
+        Ok(PathList { paths: pairs.flat_map(|pair| self.pair(index, pair)).collect() })
     }
 
     /// The paths of one pair.
-    fn pair(&self, pair: &[PathEntry]) -> Vec<PathLine> {
-        let carriers = pair.iter().filter(|path| path.line.weight > 0).count();
+    fn pair(&self, index: &Index, pair: &[PathEntry]) -> Vec<PathLine> {
+        let carriers = pair.iter().filter(|path| path.weight > 0).count();
         let unused: Vec<Option<&str>> = pair.iter().map(|path| self.unused(path.watched)).collect();
         // If no path that normally carries traffic is used, the first usable one takes over.
         let next = unused[..carriers].iter().all(Option::is_some);
@@ -50,14 +51,14 @@ impl Engine {
         let line = |(at, path): (usize, &PathEntry)| {
             let place = match at {
                 _ if next == Some(at) => PathPlace::Next,
-                _ if path.line.weight > 0 => PathPlace::Carrier,
+                _ if path.weight > 0 => PathPlace::Carrier,
                 _ if at == carriers => PathPlace::FirstBackup,
                 _ => PathPlace::Backup,
             };
-            let state = self.path_state(&path.interface, path.address, place);
+            let state = self.path_state(index.interface(path), path.address, place);
             // A path that is kept free is used if there is no other.
             let state = unused[at].filter(|_| next != Some(at)).unwrap_or(state);
-            PathLine { state: state.into(), ..path.line.clone() }
+            PathLine { state: state.into(), ..index.line(path) }
         };
         pair.iter().enumerate().map(line).collect()
     }
