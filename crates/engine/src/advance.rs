@@ -11,7 +11,7 @@ use tresse_control::{Alert, PendingLine, WaitLine};
 use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
-use super::transition::{HeardSenders, LINGER_MS, REPORT_MS, Transition, holders};
+use super::transition::{HeardSenders, LINGER_MS, REPORT_MS, Sides, Talk, Transition};
 use super::{Effect, Engine, Prepared, publish};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
@@ -96,24 +96,30 @@ impl Engine {
         } else {
             self.transition.proven_at.get_or_insert(now);
         }
-        let missing =
-            unheard(current, &gates, &self.transition.heard, |name| usable.contains(name));
-        let holders = holders(&old, current, &self.transition);
+        let sides = self.sides(&old);
+        self.transition.sides.clone_from(&sides);
+        let Some(sides) = sides else { return };
+        let usable_now = |name: &str| usable.contains(name);
+        let missing = unheard(&sides.new_peers, &gates, &self.transition.heard, usable_now);
+        let holders = sides.holders(&self.transition);
 
         // Asks for missing peers; once all else is done, for peers that still need the old plan.
         let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
         self.transition.every = ASK_MS.max(answers / ANSWERS_PER_MS);
-        let old_peers = old.wanted.routes.values().flat_map(|route| old.nexthop_peers(route));
-        let holding = old_peers.filter(|(_, _, mac)| holders.contains(mac));
-        let asked: BTreeMap<&str, u64> = if self.transition.announced_at.is_some() {
-            holding.map(|(_, name, _)| (name, SELDOM * self.transition.every)).collect()
-        } else {
-            missing.iter().map(|(name, _)| (*name, self.transition.every)).collect()
-        };
-        self.transition.asks.retain(|name, _| asked.contains_key(name.as_str()));
-        for (name, every) in asked.into_iter().filter(|(name, _)| usable.contains(*name)) {
+        let every = self.transition.every;
+        let holding = sides.old_peers.iter().filter(|(_, _, mac)| holders.contains(mac));
+        let (asked, every, first): (BTreeSet<&str>, u64, u64) =
+            if self.transition.announced_at.is_some() {
+                let names = holding.map(|(_, name, _)| name.as_str());
+                (names.collect(), SELDOM * every, SELDOM * every)
+            } else {
+                (missing.iter().map(|(name, _)| *name).collect(), every, every)
+            };
+        self.transition.asks.retain(|name, _| asked.contains(name.as_str()));
+        for name in asked.into_iter().filter(|name| usable.contains(*name)) {
             let next = now + every + self.spread(every / 2);
-            let due = self.transition.asks.entry(name.into()).or_insert(next);
+            let first = now + first + self.spread(first / 2);
+            let due = self.transition.asks.entry(name.into()).or_insert(first);
             if *due <= now {
                 *due = next;
                 self.announce(current, name, AnnouncementKind::Canary, out);
@@ -133,6 +139,7 @@ impl Engine {
             if self.transition.proven_at.is_some() && !waits && still {
                 // Stored first: after a crash it is still true.
                 self.stored.moved = true;
+                self.transition.moved_at = Some(now);
                 let words = "sends by this plan; the one before is kept until all nodes do";
                 publish(out, Alert::Info, "moved", &current.generation, words);
                 self.look_again(now);
@@ -158,16 +165,13 @@ impl Engine {
 
     /// Publishes an event for other nodes that this node has waited for for a while.
     fn report_waits(&mut self, now: u64, out: &mut Vec<Effect>) {
-        let waits = self.waits(now);
-        let others: Vec<&WaitLine> = waits.iter().filter(|wait| wait.node.is_some()).collect();
-        let Some(first) = others.first() else {
-            self.transition.report_at = None;
-            return;
-        };
-        if first.since_ms < REPORT_MS {
-            self.transition.report_at = Some(now + REPORT_MS - first.since_ms);
+        let since = self.transition.since(now);
+        if since < REPORT_MS {
+            self.transition.report_at = Some(now + REPORT_MS - since);
             return;
         }
+        let waits = self.waits(now);
+        let others: Vec<&WaitLine> = waits.iter().filter(|wait| wait.node.is_some()).collect();
         self.transition.report_at = None;
         let waited: Vec<_> = others.iter().map(|w| (w.node.clone(), w.what.clone())).collect();
         if waited != self.transition.reported {
@@ -181,9 +185,8 @@ impl Engine {
 
     /// What delays the removal of the old plan after this node has moved.
     pub(super) fn held(&self) -> Option<PendingLine> {
-        let current = self.stored.current.as_ref().filter(|_| self.stored.moved)?;
-        let old = self.stored.previous.as_ref()?;
-        let holders = holders(old, current, &self.transition);
+        let old = self.stored.previous.as_ref().filter(|_| self.stored.moved)?;
+        let holders = self.sides(old)?.holders(&self.transition);
         let names: BTreeSet<String> = holders.iter().map(|mac| name_of(old, *mac)).collect();
         let first = names.first()?;
         let more = match names.len() - 1 {
@@ -218,13 +221,14 @@ impl Engine {
             interfaces.extend(interface);
             *longest = (*longest).max(left);
         };
+        let Some(sides) = self.sides(&old) else { return Vec::new() };
         if self.stored.moved {
-            for mac in holders(&old, current, &self.transition) {
+            for mac in sides.holders(&self.transition) {
                 add(&old, mac, None);
             }
         } else {
-            let heard = &self.transition.heard;
-            for (interface, mac) in unheard(current, &gates, heard, |name| self.usable(name)) {
+            let (peers, heard) = (&sides.new_peers, &self.transition.heard);
+            for (interface, mac) in unheard(peers, &gates, heard, |name| self.usable(name)) {
                 add(current, mac, Some(interface));
             }
         }
@@ -246,6 +250,13 @@ impl Engine {
         nodes.into_iter().map(line).collect()
     }
 
+    /// The peers of the plan before and of the plan in force.
+    fn sides(&self, old: &Arc<Prepared>) -> Option<Arc<Sides>> {
+        let current = self.stored.current.as_ref()?;
+        let known = self.transition.sides.clone().filter(|sides| sides.are(old, current));
+        Some(known.unwrap_or_else(|| Arc::new(Sides::new(old.clone(), current.clone()))))
+    }
+
     fn look_again(&mut self, now: u64) {
         self.dirty = true;
         self.converge_at = Some(now);
@@ -265,18 +276,17 @@ fn unproven<'a>(
         .filter(|vid| Gate::of(gates, Some(*vid)) == Gate::Unproven)
 }
 
-/// The interface and MAC address of each peer of an open route that was not heard on its VLAN.
+/// The interface and MAC address of each peer on an open VLAN that was not heard there.
 fn unheard<'a>(
-    plan: &'a Prepared,
+    peers: &'a BTreeSet<Talk>,
     gates: &BTreeMap<Vid, Gate>,
     heard: &HeardSenders,
     usable: impl Fn(&str) -> bool,
 ) -> BTreeSet<(&'a str, Mac)> {
-    let peers = plan.wanted.routes.values().flat_map(|route| plan.nexthop_peers(route));
-    let unheard = peers.filter(|(vid, name, mac)| {
+    let unheard = peers.iter().filter(|(vid, name, mac)| {
         usable(name) && Gate::of(gates, *vid) == Gate::Open && !heard.contains(&(*vid, *mac))
     });
-    unheard.map(|(_, name, mac)| (name, mac)).collect()
+    unheard.map(|(_, name, mac)| (name.as_str(), *mac)).collect()
 }
 
 /// The name of the node that has a NIC of this MAC address in a plan, else the address.

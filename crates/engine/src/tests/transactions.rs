@@ -369,7 +369,7 @@ fn a_slice_for_another_node_is_refused() {
 }
 
 /// Node 1 of a ring of four; its cables lead to n0 and n2.
-fn in_a_ring(paths: u32) -> Prepared {
+pub(super) fn in_a_ring(paths: u32) -> Prepared {
     let ring = TopologyShape::Ring { nodes: 4 };
     let plan = Plan::build(Cluster::generated(ring, 1, 1, Strategy::Xy, paths)).unwrap();
     let mut prepared = Prepared::new(&plan, NodeId(1), format!("{paths} paths"), None);
