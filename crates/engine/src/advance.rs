@@ -19,6 +19,9 @@ const ASK_MS: u64 = 1000;
 /// Limit of the answers to a canary, which makes every node on the VLAN announce itself to every
 /// other: at most one such frame per node and millisecond.
 const ANSWERS_PER_MS: u64 = 1;
+/// Factor by which the first canary for a missing peer comes sooner than the next ones: where plans
+/// change everywhere at once, the first one to ask has the answers of all nodes, for all nodes.
+const SOON: u64 = 4;
 /// Factor by which canaries are rarer for a peer that is known not to have moved yet.
 const SELDOM: u64 = 10;
 /// Peers heard within this time move in one transaction.
@@ -113,7 +116,7 @@ impl Engine {
                 let names = holding.map(|(_, name, _)| name.as_str());
                 (names.collect(), SELDOM * every, SELDOM * every)
             } else {
-                (missing.iter().map(|(name, _)| *name).collect(), every, every)
+                (missing.iter().map(|(name, _)| *name).collect(), every, every / SOON)
             };
         self.transition.asks.retain(|name, _| asked.contains(name.as_str()));
         for name in asked.into_iter().filter(|name| usable.contains(*name)) {

@@ -1,4 +1,6 @@
-//! When a change of plans reports whom it waits for.
+//! How soon a change of plans asks for peers, and when it reports whom it waits for.
+
+use tresse_frame::announce::AnnouncementKind;
 
 use super::Host;
 use super::canary::hear_all;
@@ -10,8 +12,29 @@ fn changed() -> Host {
     host.apply(&in_a_ring(2)).unwrap().unwrap();
     host.settle();
     host.apply(&in_a_ring(1)).unwrap().unwrap();
-    host.published.clear();
+    (host.published, host.announced) = Default::default();
     host
+}
+
+#[test]
+fn a_peer_that_was_not_heard_is_asked_for_at_once_and_then_once_a_second() {
+    let mut host = changed();
+    let began = host.now;
+    let mut asked = |host: &mut Host, until| {
+        host.run_until(began + until);
+        let canary = |(_, sent): &&(String, _)| is_canary(sent);
+        let asked = host.announced.iter().filter(canary).count();
+        host.announced.clear();
+        asked
+    };
+    assert_eq!(asked(&mut host, 240), 0);
+    assert_eq!(asked(&mut host, 380), 2, "one on each cable");
+    assert_eq!(asked(&mut host, 1200), 0);
+    assert_eq!(asked(&mut host, 1900), 2);
+}
+
+fn is_canary(sent: &tresse_frame::announce::Announcement) -> bool {
+    sent.kind == AnnouncementKind::Canary
 }
 
 #[test]
