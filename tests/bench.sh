@@ -28,6 +28,17 @@ else
     echo "not measured: needs root (network namespaces of its own)"
 fi
 
+echo "== change 1,000 of 100,000 routes, in turn with ip -batch; decode their dump, in turn with netlink-packet-route"
+if [ "$(id -u)" = 0 ]; then
+    "$built/examples/change"
+    "$built/examples/dump"
+else
+    echo "not measured: needs root (network namespaces of its own)"
+fi
+
+echo "== a rollout over all nodes of a lab"
+TRESSE_BIN=$built tests/rollout.sh
+
 echo "== the packet engine pops a label from 60-byte frames and from TCP, in turn with the kernel's IPv4 forwarding"
 if [ "$(id -u)" = 0 ]; then
     chrt -r 10 "$built/examples/forward" "${ROUNDS:-15}"

@@ -10,6 +10,7 @@ use tresse_slice::watch::Crossing;
 use tresse_slice::watch::part::FabricParts;
 use tresse_topology::Layout;
 use tresse_topology::cluster::Cluster;
+use tresse_topology::graph::Graph;
 
 /// What one node says of its cables: its NICs, and its paths with their states.
 pub struct Said {
@@ -36,7 +37,7 @@ pub fn off(
     object: &str,
     said: &BTreeMap<String, Said>,
 ) -> BTreeMap<String, Vec<String>> {
-    let parts = FabricParts::of(cluster);
+    let parts = FabricParts::of(cluster, &Graph::new(cluster));
     let (Some(_), Ok(part)) = (Layout::of(&cluster.kind), parts.named(object)) else {
         return BTreeMap::new();
     };

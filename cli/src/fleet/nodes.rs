@@ -1,6 +1,8 @@
 //! Calls the daemons of many nodes at once. A launcher such as ssh runs `tresse bridge` on each
-//! node, which passes requests and replies through.
+//! node, which passes requests and replies through. The daemons of a lab on this machine have their
+//! sockets here, whatever namespaces they run in, and need no program between.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,6 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tresse_control::{Client, ClientError};
+use tresse_lab::state::Directory;
 use tresse_topology::cluster::Cluster;
 
 use super::launcher::Launcher;
@@ -20,8 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How many nodes are asked at once.
 const AT_ONCE: usize = 64;
 
-/// With more nodes than this, connections are closed after each answer, because they need file descriptors.
-const KEPT: usize = 200;
+/// File descriptors that connections may hold from one answer to the next. With more nodes connections are
+/// closed after each answer. Usually a process may have 1,024, and those that connect now need some too.
+const KEPT: usize = 700;
 
 const SSH: &[&str] = &[
     "-T",
@@ -119,11 +123,12 @@ impl Fleet {
         which: impl Fn(&str) -> bool + Sync,
         ask: impl Fn(&mut Client) -> Result<T, ClientError> + Sync,
     ) -> Vec<(String, Result<T, Failure>)> {
+        let held: usize = self.members.iter().map(|member| member.launcher.descriptors()).sum();
+        let keep = held <= KEPT;
         let members: Vec<Mutex<&mut Member>> =
             self.members.iter_mut().filter(|m| which(&m.name)).map(Mutex::new).collect();
         let answers: Vec<Mutex<Option<Result<T, Failure>>>> =
             members.iter().map(|_| Mutex::new(None)).collect();
-        let keep = members.len() <= KEPT;
         let next = AtomicUsize::new(0);
         let work = || {
             loop {
@@ -161,8 +166,18 @@ impl Member {
         let client = match &mut self.client {
             Some(client) => client,
             None => {
-                let bridge = self.launcher.command(self.lab.as_deref(), &self.name, "bridge")?;
-                self.client.insert(Client::through(bridge, PATIENCE).map_err(failed)?)
+                let client = match self.launcher {
+                    Launcher::Netns => {
+                        let socket = socket(self.lab.as_deref(), &self.name)?;
+                        Client::connect(socket).map(|client| client.patient(PATIENCE))
+                    }
+                    Launcher::Ssh | Launcher::Srun => {
+                        let bridge =
+                            self.launcher.command(self.lab.as_deref(), &self.name, "bridge")?;
+                        Client::through(bridge, PATIENCE)
+                    }
+                };
+                self.client.insert(client.map_err(failed)?)
             }
         };
         let answer = ask(client);
@@ -174,7 +189,30 @@ impl Member {
     }
 }
 
+/// The control socket of a node's daemon in a lab on this machine.
+fn socket(lab: Option<&str>, node: &str) -> Result<PathBuf, Failure> {
+    let lab = Directory::find(lab).map_err(|error| Failure::new(Code::Unreachable, error))?;
+    if lab.node(node).is_dir() {
+        return Ok(lab.socket(node));
+    }
+    let words = format!(
+        "the lab `{}` has no daemon for a node `{node}`\n  help: `tresse lab status` lists what it has; \
+         --except {node} leaves the node out",
+        lab.name
+    );
+    Err(Failure::new(Code::Unreachable, words))
+}
+
 impl Launcher {
+    /// File descriptors of a connection: to a lab's daemon a socket; else a socket to a program, and what it
+    /// writes to standard error.
+    const fn descriptors(self) -> usize {
+        match self {
+            Self::Netns => 1,
+            Self::Ssh | Self::Srun => 2,
+        }
+    }
+
     /// The command that runs `tresse VERB` on a node. `lab` is the name of the lab for
     /// [`Launcher::Netns`], if there are several.
     pub fn command(self, lab: Option<&str>, node: &str, verb: &str) -> Result<Command, Failure> {

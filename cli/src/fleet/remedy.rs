@@ -65,6 +65,11 @@ const NOT_INSTALLED: (&[&str], &str) = (
 pub fn failure(error: ClientError, launcher: Launcher, node: &str) -> Failure {
     let help = match &error {
         ClientError::Node(_) => return error.into(),
+        // There is no program between.
+        ClientError::Unreachable { .. } if launcher == Launcher::Netns => {
+            let help = "its log is beside the socket, in the file `log`";
+            return Failure::new(Code::Unreachable, format!("{error}\n  help: {help}"));
+        }
         ClientError::TimedOut { .. } => {
             Some(format!("`systemctl status tressed` on {node} shows whether its daemon works"))
         }

@@ -139,6 +139,12 @@ impl Client {
         }
     }
 
+    /// Waits for no reply longer than `patience`.
+    #[must_use]
+    pub fn patient(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+
     /// Connects through a program whose standard input and output lead to a daemon's socket, such
     /// as `ssh n3 tresse bridge`. No reply is waited for longer than `patience`. Errors include
     /// what the program wrote to standard error.

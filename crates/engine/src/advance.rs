@@ -11,7 +11,7 @@ use tresse_control::{Alert, PendingLine, WaitLine};
 use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
-use super::transition::{BETWEEN, HeardSenders, LINGER_MS, REPORT_MS, Transition, holders};
+use super::transition::{BETWEEN, HeardSenders, LINGER_MS, REPORT_MS, Sides, Talk, Transition};
 use super::{Effect, Engine, Prepared, publish};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
@@ -19,6 +19,9 @@ const ASK_MS: u64 = 1000;
 /// Limit of the answers to a canary, which makes every node on the VLAN announce itself to every
 /// other: at most one such frame per node and millisecond.
 const ANSWERS_PER_MS: u64 = 1;
+/// Factor by which the first canary for a missing peer comes sooner than the next ones: where plans
+/// change everywhere at once, the first one to ask has the answers of all nodes, for all nodes.
+const SOON: u64 = 4;
 /// Factor by which canaries are rarer for a peer that is known not to have moved yet.
 const SELDOM: u64 = 10;
 /// Peers heard within this time move in one transaction.
@@ -122,30 +125,37 @@ impl Engine {
         } else {
             self.transition.proven_at.get_or_insert(now);
         }
-        let missing =
-            unheard(current, &gates, &self.transition.heard, |name| usable.contains(name));
-        let holders = holders(&old, current, &self.transition);
+        let sides = self.sides(&old);
+        self.transition.sides.clone_from(&sides);
+        let Some(sides) = sides else { return };
+        let usable_now = |name: &str| usable.contains(name);
+        let missing = unheard(&sides.new_peers, &gates, &self.transition.heard, usable_now);
+        let holders = sides.holders(&self.transition);
 
         // Asks for missing peers; once all else is done, for peers that still need the old plan.
         let answers = u64::from(current.nodes) * gates.len().max(1) as u64;
         self.transition.every = ASK_MS.max(answers / ANSWERS_PER_MS);
         let every = self.transition.every;
         let seldom = if self.stored.returning { every } else { SELDOM * every };
-        let old_peers = || old.wanted.routes.values().flat_map(|route| old.nexthop_peers(route));
-        let asked: BTreeMap<&str, u64> = if self.transition.announced_at.is_some() {
-            let holding = old_peers().filter(|(_, _, mac)| holders.contains(mac));
-            holding.map(|(_, name, _)| (name, seldom)).collect()
+        let on = |(_, name, _): &Talk| name.clone();
+        // By interface: when the first canary is sent, and how long after it the next ones.
+        let asked: BTreeMap<String, (u64, u64)> = if self.transition.announced_at.is_some() {
+            let holding = sides.old_peers.iter().filter(|(_, _, mac)| holders.contains(mac));
+            holding.map(|talk| (on(talk), (seldom, seldom))).collect()
         } else {
             // Who is missing may have the old plan alone: while it is heard there, it is not silent.
             let absent: BTreeSet<Mac> = missing.iter().map(|(_, mac)| *mac).collect();
-            let old = old_peers().filter(|(_, _, mac)| absent.contains(mac));
-            let old = old.map(|(_, name, _)| (name, seldom));
-            old.chain(missing.iter().map(|(name, _)| (*name, every))).collect()
+            let old = sides.old_peers.iter().filter(|(_, _, mac)| absent.contains(mac));
+            let old = old.map(|talk| (on(talk), (seldom, seldom)));
+            let new = missing.iter().map(|(name, _)| ((*name).to_owned(), (every / SOON, every)));
+            old.chain(new).collect()
         };
-        self.transition.asks.retain(|name, _| asked.contains_key(name.as_str()));
-        for (name, every) in asked.into_iter().filter(|(name, _)| usable.contains(*name)) {
+        self.transition.asks.retain(|name, _| asked.contains_key(name));
+        for (name, (first, every)) in asked.iter().filter(|(name, _)| usable.contains(*name)) {
+            let (first, every) = (*first, *every);
             let next = now + every + self.spread(every / 2);
-            let due = self.transition.asks.entry(name.into()).or_insert(next);
+            let first = now + first + self.spread(first / 2);
+            let due = self.transition.asks.entry(name.clone()).or_insert(first);
             if *due <= now {
                 *due = next;
                 self.announce(current, name, AnnouncementKind::Canary, out);
@@ -165,6 +175,7 @@ impl Engine {
             if self.transition.proven_at.is_some() && !waits && still {
                 // Stored first: after a crash it is still true.
                 self.stored.moved = true;
+                self.transition.moved_at = Some(now);
                 let words = "sends by this plan; the one before is kept until all nodes do";
                 publish(out, Alert::Info, "moved", &current.generation, words);
                 self.look_again(now);
@@ -193,16 +204,13 @@ impl Engine {
 
     /// Publishes an event for other nodes that this node has waited for for a while.
     fn report_waits(&mut self, now: u64, out: &mut Vec<Effect>) {
-        let waits = self.waits(now);
-        let others: Vec<&WaitLine> = waits.iter().filter(|wait| wait.node.is_some()).collect();
-        let Some(first) = others.first() else {
-            self.transition.report_at = None;
-            return;
-        };
-        if first.since_ms < REPORT_MS {
-            self.transition.report_at = Some(now + REPORT_MS - first.since_ms);
+        let since = self.transition.since(now);
+        if since < REPORT_MS {
+            self.transition.report_at = Some(now + REPORT_MS - since);
             return;
         }
+        let waits = self.waits(now);
+        let others: Vec<&WaitLine> = waits.iter().filter(|wait| wait.node.is_some()).collect();
         self.transition.report_at = None;
         let waited: Vec<_> = others.iter().map(|w| (w.node.clone(), w.what.clone())).collect();
         if waited != self.transition.reported {
@@ -216,9 +224,8 @@ impl Engine {
 
     /// What delays the removal of the old plan after this node has moved.
     pub(super) fn held(&self) -> Option<PendingLine> {
-        let current = self.stored.current.as_ref().filter(|_| self.stored.moved)?;
-        let old = self.stored.previous.as_ref()?;
-        let holders = holders(old, current, &self.transition);
+        let old = self.stored.previous.as_ref().filter(|_| self.stored.moved)?;
+        let holders = self.sides(old)?.holders(&self.transition);
         let names: BTreeSet<String> = holders.iter().map(|mac| name_of(old, *mac)).collect();
         let first = names.first()?;
         let more = match names.len() - 1 {
@@ -253,13 +260,14 @@ impl Engine {
             interfaces.extend(interface);
             *longest = (*longest).max(left);
         };
+        let Some(sides) = self.sides(&old) else { return Vec::new() };
         if self.stored.moved {
-            for mac in holders(&old, current, &self.transition) {
+            for mac in sides.holders(&self.transition) {
                 add(&old, mac, None);
             }
         } else {
-            let heard = &self.transition.heard;
-            for (interface, mac) in unheard(current, &gates, heard, |name| self.usable(name)) {
+            let (peers, heard) = (&sides.new_peers, &self.transition.heard);
+            for (interface, mac) in unheard(peers, &gates, heard, |name| self.usable(name)) {
                 add(current, mac, Some(interface));
             }
         }
@@ -281,6 +289,13 @@ impl Engine {
         nodes.into_iter().map(line).collect()
     }
 
+    /// The peers of the plan before and of the plan in force.
+    fn sides(&self, old: &Arc<Prepared>) -> Option<Arc<Sides>> {
+        let current = self.stored.current.as_ref()?;
+        let known = self.transition.sides.clone().filter(|sides| sides.are(old, current));
+        Some(known.unwrap_or_else(|| Arc::new(Sides::new(old.clone(), current.clone()))))
+    }
+
     fn look_again(&mut self, now: u64) {
         self.dirty = true;
         self.converge_at = Some(now);
@@ -300,18 +315,17 @@ fn unproven<'a>(
         .filter(|vid| Gate::of(gates, Some(*vid)) == Gate::Unproven)
 }
 
-/// The interface and MAC address of each peer of an open route that was not heard on its VLAN.
+/// The interface and MAC address of each peer on an open VLAN that was not heard there.
 fn unheard<'a>(
-    plan: &'a Prepared,
+    peers: &'a BTreeSet<Talk>,
     gates: &BTreeMap<Vid, Gate>,
     heard: &HeardSenders,
     usable: impl Fn(&str) -> bool,
 ) -> BTreeSet<(&'a str, Mac)> {
-    let peers = plan.wanted.routes.values().flat_map(|route| plan.nexthop_peers(route));
-    let unheard = peers.filter(|(vid, name, mac)| {
+    let unheard = peers.iter().filter(|(vid, name, mac)| {
         usable(name) && Gate::of(gates, *vid) == Gate::Open && !heard.contains(&(*vid, *mac))
     });
-    unheard.map(|(_, name, mac)| (name, mac)).collect()
+    unheard.map(|(_, name, mac)| (name.as_str(), *mac)).collect()
 }
 
 /// The name of the node that has a NIC of this MAC address in a plan, else the address.

@@ -44,7 +44,8 @@ impl ChosenPath {
     pub(super) fn of(prepared: &Prepared, entry: &PathEntry) -> Self {
         let rank = entry.id.rank;
         if prepared.routes_for_others() {
-            return Self { rank, first_hops: entry.first_hops(), nodes: entry.transit_nodes() };
+            let nodes = prepared.index.transit_nodes(entry);
+            return Self { rank, first_hops: entry.first_hops(), nodes };
         }
         let watch = prepared.watches.paths().iter().find(|watch| watch.id == entry.id);
         let first_hops = watch.map(|watch| watch.nexthops.iter().cloned().collect());
@@ -79,7 +80,7 @@ pub(super) fn fit(weights: &[WeightedPath], prepared: &Prepared, peer: &str) -> 
     let weight = |entry: &PathEntry| weight_of(weights, prepared, entry);
     let found = entries.iter().filter(|entry| weight(entry).is_some()).count();
     found == weights.len()
-        && entries.iter().all(|entry| entry.line.weight == 0 || weight(entry).is_some())
+        && entries.iter().all(|entry| entry.weight == 0 || weight(entry).is_some())
 }
 
 /// The weight that an operator gave this path.
@@ -121,7 +122,7 @@ pub(super) fn weights(
     }
     let weighted = |entry: &PathEntry| {
         let kept = || now.and_then(|now| weight_of(now, prepared, entry)).map(u32::from);
-        let weight = given.get(&entry.id.rank).copied().or_else(kept).unwrap_or(entry.line.weight);
+        let weight = given.get(&entry.id.rank).copied().or_else(kept).unwrap_or(entry.weight);
         let weight = u8::try_from(weight).unwrap_or(u8::MAX);
         WeightedPath { path: ChosenPath::of(prepared, entry), weight }
     };

@@ -3,29 +3,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::{NodeId, PathId};
+use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_base::units::{Mac, Prefix};
 use tresse_control::{PathLine, SegmentLine};
-use tresse_plan::{PathView, Plan, SegmentView};
+use tresse_plan::Plan;
 use tresse_reconcile::Nexthop;
 use tresse_slice::first_hop;
 use tresse_slice::watch::part::FabricParts;
 use tresse_slice::watch::watched_path;
-use tresse_topology::path::{Crossing, Path};
+use tresse_topology::path::{Crossing, Path, Segment};
 
 /// What control calls need to know of a plan, from the view of one node: the paths from that node,
 /// the names of the parts of the fabric (switches, nodes, links, ports and NICs), and the NICs of
 /// all nodes by MAC address.
+///
+/// Paths are kept by number and get their names when they are listed: a large plan has ten
+/// thousand paths with a hundred thousand names, which would take as long to make as the slice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Index {
     /// The paths from this node, by destination in the order of the cluster, then by rank.
     pub(super) paths: Vec<PathEntry>,
+    /// The segments of all paths.
+    segments: Vec<SegmentEntry>,
+    /// The switches of all segments.
+    switches: Vec<SwitchId>,
+    /// The interfaces that paths leave by.
+    interfaces: Vec<String>,
     /// The parts that operators may name.
     pub(super) parts: FabricParts,
-    /// Node and NIC index by MAC address.
-    nics: BTreeMap<Mac, (NodeId, u32)>,
+    /// Node and NIC index by MAC address, sorted.
+    nics: Vec<(Mac, NodeId, u32)>,
 }
 
 /// One path of an [`Index`].
@@ -33,30 +43,38 @@ pub struct Index {
 pub(super) struct PathEntry {
     /// The path.
     pub(super) id: PathId,
-    /// The path as it is listed, without its state.
-    pub(super) line: PathLine,
+    /// Its share of the pair's traffic; 0 for backups.
+    pub(super) weight: u32,
     /// The address of its destination.
     pub(super) address: IpAddr,
-    /// The interface that it leaves by.
-    pub(super) interface: String,
     /// The watched path whose state is its own.
     pub(super) watched: PathId,
     /// By each address of its destination: the nexthop of traffic on this path.
     pub(super) nexthops: Vec<(Prefix, Nexthop)>,
     /// The crossings of the path.
     pub(super) wires: Vec<Crossing>,
+    minimal: bool,
+    hops: u32,
+    /// Where it stands in `Index::interfaces`.
+    interface: u32,
+    /// Where they stand in `Index::segments`.
+    segments: Range<u32>,
+}
+
+/// One segment of a path of an [`Index`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct SegmentEntry {
+    from: (NodeId, u32),
+    to: (NodeId, u32),
+    vlan: Option<u16>,
+    /// Where they stand in `Index::switches`.
+    switches: Range<u32>,
 }
 
 impl PathEntry {
     /// The first hops of the path, each with weight 1: in every plan the share is no part of the name.
     pub(super) fn first_hops(&self) -> BTreeSet<Nexthop> {
         self.nexthops.iter().map(|(_, nexthop)| Nexthop { weight: 1, ..nexthop.clone() }).collect()
-    }
-
-    /// The nodes that the path leads through, in order, without its ends.
-    pub(super) fn transit_nodes(&self) -> Vec<String> {
-        let segments = self.line.segments.split_last().map(|(_, rest)| rest).unwrap_or_default();
-        segments.iter().map(|segment| segment.to.clone()).collect()
     }
 }
 
@@ -65,20 +83,73 @@ impl Index {
     #[must_use]
     pub fn new(plan: &Plan, node: NodeId) -> Self {
         let cluster = plan.cluster();
-        let peers = (0..cluster.nodes.len()).map(NodeId::from).filter(|peer| *peer != node);
         let nics = cluster.nodes.iter().enumerate().flat_map(|(at, node)| {
-            (0..).zip(&node.nics).map(move |(nic, of)| (of.mac, (NodeId::from(at), nic)))
+            (0..).zip(&node.nics).map(move |(nic, of)| (of.mac, NodeId::from(at), nic))
         });
-        Self {
-            paths: peers.flat_map(|peer| entries(plan, node, peer)).collect(),
-            parts: FabricParts::of(cluster),
-            nics: nics.collect(),
+        let mut nics: Vec<_> = nics.collect();
+        nics.sort_unstable();
+        let mut index =
+            Self { parts: FabricParts::of(cluster, plan.graph()), nics, ..Self::default() };
+        let mut interfaces = BTreeMap::new();
+        for peer in (0..cluster.nodes.len()).map(NodeId::from).filter(|peer| *peer != node) {
+            let addresses = plan.addresses();
+            let address = addresses.of_node(peer, true).or_else(|| addresses.of_node(peer, false));
+            let Some(address) = address else { continue };
+            for path in plan.paths(node, peer) {
+                index.add(plan, &path, address, &mut interfaces);
+            }
+        }
+        index
+    }
+
+    /// Adds a path. `interfaces` has the index of each known interface by NIC and tree.
+    fn add(
+        &mut self,
+        plan: &Plan,
+        path: &Path,
+        address: IpAddr,
+        interfaces: &mut BTreeMap<(usize, TreeId), u32>,
+    ) {
+        let first = &path.segments[0];
+        let interface = *interfaces.entry((first.nic, first.tree)).or_insert_with(|| {
+            self.interfaces.push(plan.interface(first.from, first.nic, first.tree));
+            (self.interfaces.len() - 1) as u32
+        });
+        let from = self.segments.len() as u32;
+        for segment in &path.segments {
+            let entry = self.segment(plan, segment);
+            self.segments.push(entry);
+        }
+        let destinations = &plan.addresses().node[path.id.dst.index()];
+        let nexthop = |to: &IpAddr| Some((Prefix::host(*to), first_hop(plan, path, to.is_ipv4())?));
+        self.paths.push(PathEntry {
+            nexthops: destinations.iter().filter_map(nexthop).collect(),
+            wires: path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect(),
+            id: path.id,
+            weight: path.weight,
+            address,
+            watched: watched_path(plan, path),
+            minimal: plan.is_minimal(path),
+            hops: path.segments.iter().map(|segment| plan.hops(segment)).sum(),
+            interface,
+            segments: from..self.segments.len() as u32,
+        });
+    }
+
+    fn segment(&mut self, plan: &Plan, segment: &Segment) -> SegmentEntry {
+        let from = self.switches.len() as u32;
+        plan.each_switch(segment, |switch| self.switches.push(switch));
+        SegmentEntry {
+            from: (segment.from, segment.nic as u32),
+            to: (segment.to, segment.to_nic as u32),
+            vlan: (segment.tree != TreeId::NONE).then(|| plan.vid(segment.tree).0),
+            switches: from..self.switches.len() as u32,
         }
     }
 
     /// The paths from the node to the one called `peer`, by rank. O(paths).
     pub(super) fn to(&self, peer: &str) -> &[PathEntry] {
-        self.pairs().find(|pair| pair[0].line.dst == peer).unwrap_or_default()
+        self.pairs().find(|pair| self.node(pair[0].id.dst) == peer).unwrap_or_default()
     }
 
     /// The paths from the node, one slice for each destination.
@@ -86,56 +157,62 @@ impl Index {
         self.paths.chunk_by(|a, b| a.id.dst == b.id.dst)
     }
 
+    /// The nodes that a path leads through, in order, without its ends.
+    pub(super) fn transit_nodes(&self, path: &PathEntry) -> Vec<String> {
+        let segments = slice(&self.segments, &path.segments);
+        let transits = segments.split_last().map(|(_, rest)| rest).unwrap_or_default();
+        transits.iter().map(|segment| self.node(segment.to.0).to_owned()).collect()
+    }
+
     /// The names of the node and of the NIC with this MAC address.
     #[must_use]
     pub fn nic(&self, mac: Mac) -> Option<(&str, &str)> {
-        let (node, nic) = self.nics.get(&mac)?;
-        self.parts.nic(*node, *nic)
+        let at = self.nics.partition_point(|(other, ..)| *other < mac);
+        let (found, node, nic) = self.nics.get(at)?;
+        if *found == mac { self.parts.nic(*node, *nic) } else { None }
+    }
+
+    /// The name of a node.
+    pub(super) fn node(&self, node: NodeId) -> &str {
+        self.parts.node(node).unwrap_or_default()
+    }
+
+    /// The interface that a path leaves by.
+    pub(super) fn interface(&self, path: &PathEntry) -> &str {
+        self.interfaces.get(path.interface as usize).map_or("", String::as_str)
+    }
+
+    /// A path as it is listed, without its state: the one place where a plan's description of a path
+    /// becomes that of the control interface.
+    pub(super) fn line(&self, path: &PathEntry) -> PathLine {
+        let segments = slice(&self.segments, &path.segments);
+        PathLine {
+            src: self.node(path.id.src).into(),
+            dst: self.node(path.id.dst).into(),
+            rank: path.id.rank,
+            weight: path.weight,
+            minimal: path.minimal,
+            hops: path.hops,
+            segments: segments.iter().map(|segment| self.segment_line(segment)).collect(),
+            state: String::new(),
+        }
+    }
+
+    fn segment_line(&self, segment: &SegmentEntry) -> SegmentLine {
+        let end = |(node, nic)| {
+            let (node, nic) = self.parts.nic(node, nic).unwrap_or_default();
+            (node.to_owned(), nic.to_owned())
+        };
+        let ((from, nic), (to, to_nic)) = (end(segment.from), end(segment.to));
+        let switches = slice(&self.switches, &segment.switches).iter();
+        let switches = switches.map(|at| self.parts.switch(*at).unwrap_or_default().to_owned());
+        SegmentLine { from, nic, vlan: segment.vlan, switches: switches.collect(), to, to_nic }
     }
 }
 
-/// The paths from a node to a peer.
-fn entries(plan: &Plan, node: NodeId, peer: NodeId) -> Vec<PathEntry> {
-    let addresses = plan.addresses();
-    let Some(address) = addresses.of_node(peer, true).or_else(|| addresses.of_node(peer, false))
-    else {
-        return Vec::new();
-    };
-    let nexthop =
-        |path: &Path, to: &IpAddr| Some((Prefix::host(*to), first_hop(plan, path, to.is_ipv4())?));
-    let entry = |path: &Path| PathEntry {
-        nexthops: addresses.node[peer.index()].iter().filter_map(|to| nexthop(path, to)).collect(),
-        wires: path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect(),
-        id: path.id,
-        line: line(plan.path_view(path)),
-        address,
-        interface: plan.interface(node, path.segments[0].nic, path.segments[0].tree),
-        watched: watched_path(plan, path),
-    };
-    plan.paths(node, peer).iter().map(entry).collect()
-}
-
-/// A path as it is listed: the one place where a plan's description of a path becomes that of the
-/// control interface.
-fn line(view: PathView) -> PathLine {
-    let segment = |s: SegmentView| SegmentLine {
-        from: s.from,
-        nic: s.nic,
-        vlan: s.vlan.map(|vid| vid.0),
-        switches: s.switches,
-        to: s.to,
-        to_nic: s.to_nic,
-    };
-    PathLine {
-        src: view.src,
-        dst: view.dst,
-        rank: view.rank,
-        weight: view.weight,
-        minimal: view.minimal,
-        hops: view.hops,
-        segments: view.segments.into_iter().map(segment).collect(),
-        state: String::new(),
-    }
+/// Part of a list; empty where a recording that was changed by hand names what is not there.
+fn slice<'a, T>(list: &'a [T], part: &Range<u32>) -> &'a [T] {
+    list.get(part.start as usize..part.end as usize).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -150,15 +227,19 @@ mod tests {
         let kind = TopologyShape::Mesh { dims: vec![3, 2] };
         let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Dor, 2)).unwrap();
         let object = |value: Value| value.as_object().unwrap().clone();
-        for (src, dst) in plan.pairs() {
-            for path in plan.paths(src, dst).iter() {
-                let view = plan.path_view(path);
-                let mut printed = object(json!(view));
-                let mut listed = object(json!(line(view)));
-                assert_eq!(printed.remove("format"), Some(json!(1)));
-                assert_eq!(listed.remove("state"), Some(json!("")));
-                assert_eq!(listed, printed);
+        for src in (0..plan.cluster().nodes.len()).map(NodeId::from) {
+            let index = Index::new(&plan, src);
+            let mut listed = index.paths.iter();
+            for dst in plan.pairs().filter(|pair| pair.0 == src).map(|pair| pair.1) {
+                for path in plan.paths(src, dst).iter() {
+                    let mut printed = object(json!(plan.path_view(path)));
+                    let mut listed = object(json!(index.line(listed.next().unwrap())));
+                    assert_eq!(printed.remove("format"), Some(json!(1)));
+                    assert_eq!(listed.remove("state"), Some(json!("")));
+                    assert_eq!(listed, printed);
+                }
             }
+            assert_eq!(listed.next(), None);
         }
     }
 }

@@ -24,9 +24,10 @@ impl Engine {
         free: &KeptFree,
     ) -> Vec<(usize, u32)> {
         let usable = |entry: &PathEntry| {
-            let vid = current.interfaces.get(&entry.interface).and_then(|i| i.vid);
+            let interface = current.index.interface(entry);
+            let vid = current.interfaces.get(interface).and_then(|i| i.vid);
             Gate::of(gates, vid) == Gate::Open
-                && self.usable(&entry.interface)
+                && self.usable(interface)
                 && !self.is_broken(entry.watched)
         };
         let meant: Vec<u32> = pair.iter().map(|entry| weight(entry, free)).collect();
@@ -56,9 +57,9 @@ impl Engine {
         let moved = |pair: &[PathEntry]| {
             let [was, is] =
                 [&*self.free, after].map(|free| self.carriers(current, &gates, pair, free));
-            let share = |&(at, weight): &(usize, u32)| share(&pair[at], weight);
+            let share = |&(at, weight): &(usize, u32)| share(current, &pair[at], weight);
             let line = MoveLine {
-                node: pair[0].line.dst.clone(),
+                node: current.index.node(pair[0].id.dst).to_owned(),
                 before: was.iter().map(share).collect(),
                 after: is.iter().map(share).collect(),
             };
@@ -78,8 +79,8 @@ pub(super) struct Moved {
 
 /// The weight that a path is meant to have while nothing fails.
 pub(super) fn weight(entry: &PathEntry, free: &KeptFree) -> u32 {
-    let Some((to, nexthop)) = entry.nexthops.first() else { return entry.line.weight };
-    let Some(shares) = free.shares.get(to) else { return entry.line.weight };
+    let Some((to, nexthop)) = entry.nexthops.first() else { return entry.weight };
+    let Some(shares) = free.shares.get(to) else { return entry.weight };
     let same = |other: &&Nexthop| {
         (&other.interface, other.via, &other.labels)
             == (&nexthop.interface, nexthop.via, &nexthop.labels)
@@ -87,8 +88,8 @@ pub(super) fn weight(entry: &PathEntry, free: &KeptFree) -> u32 {
     shares.carriers.iter().find(same).map_or(0, |carrier| carrier.weight.into())
 }
 
-fn share(entry: &PathEntry, weight: u32) -> ShareLine {
-    let segments = &entry.line.segments;
+fn share(current: &Prepared, entry: &PathEntry, weight: u32) -> ShareLine {
+    let segments = &current.index.line(entry).segments;
     let mut through = Vec::new();
     for (at, segment) in segments.iter().enumerate() {
         through.extend(segment.switches.iter().cloned());

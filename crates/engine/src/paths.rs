@@ -9,7 +9,7 @@ use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
 
 use super::Engine;
 use super::gate::Gate;
-use super::index::PathEntry;
+use super::index::{Index, PathEntry};
 use super::prepared::Prepared;
 
 /// The role of a path among the paths of its pair.
@@ -33,18 +33,20 @@ impl Engine {
     /// [`NodeError::NoPlan`].
     pub fn paths(&self, to: Option<&str>) -> Result<PathList, NodeError> {
         let current = self.current().ok_or(NodeError::NoPlan)?;
-        let pairs = current.index.pairs().filter(|pair| to.is_none_or(|to| pair[0].line.dst == to));
-        Ok(PathList { paths: pairs.flat_map(|pair| self.pair(pair)).collect() })
+        let index = &current.index;
+        let pairs =
+            index.pairs().filter(|pair| to.is_none_or(|to| index.node(pair[0].id.dst) == to));
+        Ok(PathList { paths: pairs.flat_map(|pair| self.pair(index, pair)).collect() })
     }
 
     /// The paths of one pair.
-    fn pair(&self, pair: &[PathEntry]) -> Vec<PathLine> {
+    fn pair(&self, index: &Index, pair: &[PathEntry]) -> Vec<PathLine> {
         let shared =
             pair[0].nexthops.first().is_some_and(|(to, _)| self.free.shares.contains_key(to));
         if let Some(current) = self.stored.current.as_ref().filter(|_| shared) {
             return self.shared_pair(current, pair);
         }
-        let carriers = pair.iter().filter(|path| path.line.weight > 0).count();
+        let carriers = pair.iter().filter(|path| path.weight > 0).count();
         let unused: Vec<Option<&str>> = pair.iter().map(|path| self.unused(path.watched)).collect();
         // If no path that normally carries traffic is used, the first usable one takes over.
         let next = unused[..carriers].iter().all(Option::is_some);
@@ -55,29 +57,30 @@ impl Engine {
         let line = |(at, path): (usize, &PathEntry)| {
             let place = match at {
                 _ if next == Some(at) => PathPlace::Next,
-                _ if path.line.weight > 0 => PathPlace::Carrier,
+                _ if path.weight > 0 => PathPlace::Carrier,
                 _ if at == carriers => PathPlace::FirstBackup,
                 _ => PathPlace::Backup,
             };
-            let state = self.path_state(&path.interface, path.address, place);
+            let state = self.path_state(index.interface(path), path.address, place);
             // A path that is kept free is used if there is no other.
             let state = unused[at].filter(|_| next != Some(at)).unwrap_or(state);
-            PathLine { state: state.into(), ..path.line.clone() }
+            PathLine { state: state.into(), ..index.line(path) }
         };
         pair.iter().enumerate().map(line).collect()
     }
 
     /// The same for a pair whose traffic is shared as an operator chose.
     fn shared_pair(&self, current: &Prepared, pair: &[PathEntry]) -> Vec<PathLine> {
+        let index = &current.index;
         let carriers = self.carriers(current, &self.gates(current), pair, &self.free);
         let line = |(at, path): (usize, &PathEntry)| {
             let carries = carriers.iter().any(|(carrier, _)| *carrier == at);
             let place = if carries { PathPlace::Next } else { PathPlace::Backup };
             let state = match (carries, self.unused(path.watched)) {
                 (false, Some(why)) | (_, Some(why @ "broken")) => why,
-                _ => self.path_state(&path.interface, path.address, place),
+                _ => self.path_state(index.interface(path), path.address, place),
             };
-            PathLine { state: state.into(), ..path.line.clone() }
+            PathLine { state: state.into(), ..index.line(path) }
         };
         pair.iter().enumerate().map(line).collect()
     }

@@ -197,7 +197,7 @@ impl Engine {
                 pair[0].nexthops.iter().any(|(to, _)| addresses.contains(name(*to).as_str()))
             };
             let pairs = current.index.pairs().filter(of);
-            pairs.map(|pair| pair[0].line.dst.clone()).collect::<Vec<_>>()
+            pairs.map(|pair| current.index.node(pair[0].id.dst).to_owned()).collect::<Vec<_>>()
         };
         steered.single_nodes = names(&steered.single);
         steered.cut_nodes = names(&steered.cut);

@@ -15,6 +15,8 @@
 //! it, and others on their way back keep the new one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
@@ -50,6 +52,8 @@ pub struct Transition {
     pub(super) asks: BTreeMap<String, u64>,
     /// Since when every VLAN has been proven.
     pub(super) proven_at: Option<u64>,
+    /// When this node moved.
+    pub(super) moved_at: Option<u64>,
     /// Since when the peers know that this node has moved.
     pub(super) announced_at: Option<u64>,
     /// When the last peer moved or was given up.
@@ -64,6 +68,56 @@ pub struct Transition {
     pub(super) every: u64,
     /// Is it a return to the plan before?
     pub(super) returns: bool,
+    /// The peers of the two plans.
+    pub(super) sides: Option<Arc<Sides>>,
+}
+
+/// The peers of the two plans of a change. Every announcement of a peer is compared with them, so
+/// they are found once and not for each of the many routes again.
+#[derive(Debug)]
+pub struct Sides {
+    old: Arc<Prepared>,
+    new: Arc<Prepared>,
+    /// VID, interface and peer of the nexthops of the plan before.
+    pub(super) old_peers: BTreeSet<Talk>,
+    /// VID, interface and peer of the nexthops of the new plan.
+    pub(super) new_peers: BTreeSet<Talk>,
+    /// The peers that are in both plans.
+    both: BTreeSet<Mac>,
+}
+
+/// A peer that is sent to: the VID, the interface and the peer's MAC address.
+pub type Talk = (Option<Vid>, String, Mac);
+
+impl Sides {
+    pub(super) fn new(old: Arc<Prepared>, new: Arc<Prepared>) -> Self {
+        let both = old.peers().intersection(&new.peers()).copied().collect();
+        let (old_peers, new_peers) = (talks(&old), talks(&new));
+        Self { old, new, old_peers, new_peers, both }
+    }
+
+    /// Are these the two plans?
+    pub(super) fn are(&self, old: &Arc<Prepared>, new: &Arc<Prepared>) -> bool {
+        Arc::ptr_eq(&self.old, old) && Arc::ptr_eq(&self.new, new)
+    }
+
+    /// The peers in both plans that have not announced that they have moved.
+    pub(super) fn holders(&self, transition: &Transition) -> BTreeSet<Mac> {
+        let digest = self.new.digest();
+        self.both.iter().copied().filter(|peer| !transition.moved(*peer, digest)).collect()
+    }
+}
+
+fn talks(plan: &Prepared) -> BTreeSet<Talk> {
+    let mut hops = BTreeSet::new();
+    for nexthop in plan.wanted.routes.values().flat_map(|route| &route.nexthops) {
+        hops.insert((nexthop.interface.as_str(), nexthop.via));
+    }
+    let talk = |(interface, via)| {
+        let (vid, interface, peer) = plan.peer(interface, via)?;
+        Some((vid, interface.to_owned(), peer))
+    };
+    hops.into_iter().filter_map(talk).collect()
 }
 
 impl Transition {
@@ -81,7 +135,7 @@ impl Transition {
 
     /// Since when this node has waited for what it waits for now.
     pub(super) fn since(&self, now: u64) -> u64 {
-        let latest = [self.all_at, self.announced_at, self.proven_at, self.began];
+        let latest = [self.all_at, self.announced_at, self.moved_at, self.proven_at, self.began];
         now.saturating_sub(latest.into_iter().flatten().next().unwrap_or(now))
     }
 
@@ -114,26 +168,18 @@ impl Prepared {
         &'a self,
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = (Option<Vid>, &'a str, Mac)> + 'a {
-        route.nexthops.iter().filter_map(move |nexthop| {
-            let vid = self.interfaces.get(&nexthop.interface)?.vid;
-            let peer = self.wanted.neighbours.get(&(nexthop.interface.clone(), nexthop.via))?.mac;
-            Some((vid, nexthop.interface.as_str(), peer))
-        })
+        route.nexthops.iter().filter_map(move |nexthop| self.peer(&nexthop.interface, nexthop.via))
+    }
+
+    /// VID, interface and peer of a nexthop by its interface and gateway.
+    fn peer<'a>(&self, interface: &'a str, via: IpAddr) -> Option<(Option<Vid>, &'a str, Mac)> {
+        let vid = self.interfaces.get(interface)?.vid;
+        let peer = self.wanted.neighbours.get(&(interface.to_owned(), via))?.mac;
+        Some((vid, interface, peer))
     }
 
     /// The MAC addresses to which frames are sent.
     pub(super) fn peers(&self) -> BTreeSet<Mac> {
         self.wanted.neighbours.values().map(|n| n.mac).collect()
     }
-}
-
-/// The peers in both plans that have not announced that they have moved.
-pub(super) fn holders(
-    old: &Prepared,
-    current: &Prepared,
-    transition: &Transition,
-) -> BTreeSet<Mac> {
-    let digest = current.digest();
-    let both = old.peers().intersection(&current.peers()).copied().collect::<BTreeSet<_>>();
-    both.into_iter().filter(|peer| !transition.moved(*peer, digest)).collect()
 }

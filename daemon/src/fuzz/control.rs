@@ -17,7 +17,7 @@ use super::{drive, engine};
 use crate::control::Request;
 use crate::control::call::Message;
 use crate::control::exchange::{self, Node};
-use crate::runtime::{Identity, order};
+use crate::runtime::{Identity, order, prepare};
 
 /// Limit of switches: plans of larger fabrics take longer and test nothing more.
 const MOST_SWITCHES: usize = 16;
@@ -122,7 +122,9 @@ fn answer(engine: &mut Engine, Request { call, answer }: Request) {
         {
             Ok(Reply::Done)
         }
-        other => match order(other, CALL, || Ok(Identity::Named("n0".into()))) {
+        other => match order(other, CALL, |(cluster, lock), _| {
+            prepare(cluster, lock, &Identity::Named("n0".into()))
+        }) {
             Ok(input) => match drive(engine, input).pop() {
                 Some(reply) => reply,
                 None => return,

@@ -6,8 +6,7 @@ use tresse_base::id::Vid;
 use tresse_control::{Call, Counters, Introduced, NodeError, Reply};
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 
-use super::prepare::prepare;
-use super::{Daemon, Identity, RunError, chain};
+use super::{Daemon, RunError, chain, tried};
 use crate::control::Request;
 
 /// Channel for the reply to a call.
@@ -29,7 +28,12 @@ impl Daemon {
             Call::Reload => return self.reload(Some(answer)),
             other => {
                 self.next_call += 1;
-                match order(other, self.next_call, || self.identity()) {
+                let mut tried = self.tried.take();
+                let ordered = order(other, self.next_call, |texts, keep| {
+                    tried::prepared(&mut tried, texts, self.identity()?, keep)
+                });
+                self.tried = tried;
+                match ordered {
                     Ok(input) => {
                         self.calls.insert(self.next_call, answer);
                         return self.step(input);
@@ -79,15 +83,15 @@ impl Daemon {
     }
 }
 
-/// Converts a call to an input of the engine. `identity` tells which node this is; it is asked only
-/// for calls with a plan.
+/// Converts a call to an input of the engine. `prepare` computes this node's part of the plan of a
+/// cluster file and a lock; the flag says whether this is a dry run.
 ///
 /// # Errors
 /// The errors of the plan, or that the engine does not handle this call.
 pub(crate) fn order(
     asked: Call,
     call: CallId,
-    identity: impl FnOnce() -> Result<Identity, NodeError>,
+    prepare: impl FnOnce((&str, Option<&str>), bool) -> Result<Prepared, NodeError>,
 ) -> Result<Input, NodeError> {
     let steer = |steer, force, dry_run: Option<bool>| Input::Steer {
         call,
@@ -97,9 +101,10 @@ pub(crate) fn order(
     };
     Ok(match asked {
         Call::Apply { cluster, lock, dry_run, confirm_seconds, force, force_interfaces } => {
-            let prepared: Prepared = prepare(&cluster, lock.as_deref(), &identity()?)?;
+            let dry_run = dry_run == Some(true);
+            let prepared = prepare((&cluster, lock.as_deref()), dry_run)?;
             let options = ApplyOptions {
-                dry_run: dry_run == Some(true),
+                dry_run,
                 confirm_seconds,
                 force: force == Some(true),
                 force_interfaces: force_interfaces.into_iter().flatten().collect(),

@@ -37,10 +37,10 @@ pub fn look(
     }
     let mut peers: BTreeSet<IpAddr> = configured.iter().copied().collect();
     let ports = ssh_ports();
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        if let Ok(text) = fs::read_to_string(table) {
-            peers.extend(ssh_peers(&text, &ports).take(MOST_PEERS));
-        }
+    match kernel::tcp_peers(&ports, MOST_PEERS) {
+        Ok(found) => peers.extend(found),
+        // A kernel without sock_diag.
+        Err(_) => peers.extend(listed_peers(&ports)),
     }
     let mut routes = BTreeMap::new();
     let peers: Vec<IpAddr> = peers.into_iter().filter(|p| !p.is_loopback()).collect();
@@ -59,6 +59,17 @@ pub fn look(
     }
     guarded.remove("lo");
     (guarded, routes)
+}
+
+/// The peers that `/proc/net/tcp` and `tcp6` list.
+fn listed_peers(ports: &BTreeSet<u16>) -> BTreeSet<IpAddr> {
+    let mut peers = BTreeSet::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        if let Ok(text) = fs::read_to_string(table) {
+            peers.extend(ssh_peers(&text, ports).take(MOST_PEERS));
+        }
+    }
+    peers
 }
 
 /// The ports on which sshd may listen: the usual one, and those in its configuration.

@@ -17,6 +17,7 @@ mod notify;
 mod prepare;
 mod push;
 mod run;
+mod tried;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -36,6 +37,7 @@ use self::forward::Forwarder;
 use self::neighbours::Neighbours;
 pub use self::prepare::{Identity, prepare};
 use self::push::Source;
+use self::tried::Tried;
 use crate::config::{Config, ConfigError};
 use crate::control::{BindError, unix_ms};
 use crate::state::{Hold, HoldError, StateError, StateFile};
@@ -101,6 +103,8 @@ pub struct Daemon {
     forwarder: Forwarder,
     source: Source,
     detector: Detector,
+    /// The plan of the last dry run of an apply.
+    tried: Option<Tried>,
     /// The failure of an apply that no client waits for.
     failure: Option<String>,
     /// Does the log go to the journal?
@@ -151,6 +155,7 @@ impl Daemon {
             forwarder: Forwarder::default(),
             source: Source::default(),
             detector: Detector::default(),
+            tried: None,
             failure: None,
             journal: std::env::var_os("JOURNAL_STREAM").is_some(),
         })
@@ -168,12 +173,16 @@ impl Daemon {
     /// Feeds one input to the engine and carries out all effects that follow.
     fn step(&mut self, input: Input) {
         let mut effects = VecDeque::from(self.engine.step(self.now(), input));
-        let mut worked = false;
+        let (mut worked, mut told) = (false, false);
         while let Some(effect) = effects.pop_front() {
             worked |= matches!(effect, Effect::Persist(_) | Effect::Execute(_));
+            told |= matches!(effect, Effect::Publish { .. });
             if let Some(answer) = self.act(effect) {
                 effects.extend(self.engine.step(self.now(), answer));
             }
+        }
+        if told && notify::is_heard() {
+            notify::status(&self.status());
         }
         if worked {
             sys::memory::release();
@@ -299,6 +308,5 @@ impl Daemon {
         self.event_seq += 1;
         let event = Event { seq: self.event_seq, time_ms: unix_ms(), kind, object, message, alert };
         let _ = self.events.send(event);
-        notify::status(&self.status());
     }
 }

@@ -29,6 +29,11 @@ pub fn watchdog() {
     send(&[NotifyState::Watchdog]);
 }
 
+/// Does systemd listen?
+pub fn is_heard() -> bool {
+    std::env::var_os("NOTIFY_SOCKET").is_some()
+}
+
 /// Sends systemd a summary of `status` (node, plan, problems), which `systemctl status` shows.
 pub fn status(status: &Status) {
     let text = match (&status.node, &status.generation) {

@@ -12,6 +12,7 @@ use tresse_linux::kernel;
 use tresse_liveness::PathEvent;
 
 use super::alarm::Alarm;
+use super::tried::Tried;
 use super::{Daemon, RunError, announce, notify};
 use crate::control::Server;
 use crate::metrics::Exporter;
@@ -75,7 +76,8 @@ impl Daemon {
         let mut pet = watchdog.map(|every| Instant::now() + every);
         loop {
             let due = self.engine.deadline().map(|at| self.epoch + Duration::from_millis(at));
-            let wake = [due, pet].into_iter().flatten().min();
+            let forgotten = self.tried.as_ref().map(Tried::until);
+            let wake = [due, pet, forgotten].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 _ = terminate.recv() => break,
@@ -109,6 +111,7 @@ impl Daemon {
                     if due.is_some_and(|at| at <= Instant::now()) {
                         self.step(Input::Tick);
                     }
+                    self.tried.take_if(|tried| tried.until() <= Instant::now());
                 }
             }
             if let (Some(every), Some(at)) = (watchdog, pet)

@@ -7,7 +7,7 @@ use std::io::Write;
 use serde::Serialize;
 use tresse_control::{Client, ClientError, FORMAT, NodeError, PendingLine, Status, waiting};
 
-use super::state::{NodeState, Run, names};
+use super::state::{NodeState, Run, Seconds, names};
 use crate::fail::{self, Code, Failure};
 use crate::output::{self, count, plain};
 
@@ -17,6 +17,7 @@ struct Answer<'a> {
     generation: &'a str,
     /// Whether all nodes have the plan.
     done: bool,
+    seconds: Seconds,
     nodes: Vec<&'a NodeState>,
 }
 
@@ -127,7 +128,8 @@ impl Run {
         let mut out = output::stdout();
         if json {
             let nodes = self.lines.values().collect();
-            let answer = Answer { format: FORMAT, generation: &self.generation, done, nodes };
+            let (generation, seconds) = (self.generation.as_str(), self.seconds);
+            let answer = Answer { format: FORMAT, generation, done, seconds, nodes };
             output::json_line(&mut out, &answer)?;
         } else {
             for line in self.lines.values() {

@@ -1,7 +1,7 @@
 //! The steps of a rollout (installing one plan on all nodes) that change nodes: install the plan,
 //! wait until every node has tested it and removed the old one, confirm it on every node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use tresse_control::{ApplyRequest, Client, ClientError, NodeError, Status, waiting};
@@ -12,8 +12,8 @@ use super::state::Run;
 use crate::fail::Failure;
 use crate::output::count;
 
-/// Time between two questions whether all nodes are done.
-const LOOK: Duration = Duration::from_millis(500);
+/// Time between two questions to the nodes that are not done.
+const LOOK: Duration = Duration::from_millis(200);
 /// What lasts less long is not worth a line.
 const LONG_MS: u64 = 2000;
 
@@ -48,10 +48,13 @@ impl Run {
         fine
     }
 
-    /// Waits until every node has tested what is new and removed what is old.
+    /// Waits until every node has tested what is new and removed what is old. Asks those that are not done,
+    /// and when all are done asks all once more: they must be it at the same time.
     pub fn settle(&mut self, until: Instant) -> bool {
+        let mut asked: Option<BTreeSet<String>> = None;
         loop {
-            let answers = self.fleet.each(|_| true, Client::status);
+            let which = |name: &str| asked.as_ref().is_none_or(|asked| asked.contains(name));
+            let answers = self.fleet.each(which, Client::status);
             let mut shown = Vec::new();
             let mut waits: BTreeMap<String, String> = BTreeMap::new();
             for (node, answer) in answers {
@@ -67,7 +70,10 @@ impl Run {
             }
             self.progress.show(shown);
             if waits.is_empty() {
-                return true;
+                if asked.take().is_none() {
+                    return true;
+                }
+                continue;
             }
             if Instant::now() >= until {
                 for (node, why) in waits {
@@ -75,6 +81,7 @@ impl Run {
                 }
                 return false;
             }
+            asked = Some(waits.into_keys().collect());
             std::thread::sleep(LOOK);
         }
     }

@@ -24,7 +24,7 @@ use tresse_control::ApplyRequest;
 
 use self::insist::Limit;
 use self::progress::Progress;
-use self::state::{NodeState, Run};
+use self::state::{NodeState, Run, Seconds};
 use crate::duration::duration;
 use crate::fail::{Code, Failure};
 use crate::fleet::nodes::FleetArgs;
@@ -72,6 +72,7 @@ impl Rollout {
             generation: plan.generation().into(),
             partial,
             progress: Progress::default(),
+            seconds: Seconds::default(),
         };
         let code = self.roll(&mut run, request)?;
         run.report(self.dry_run, code, json)?;
@@ -79,11 +80,11 @@ impl Rollout {
     }
 
     fn roll(&self, run: &mut Run, request: ApplyRequest) -> Result<Code, Failure> {
-        let code = run.look();
+        let code = run.timed(Run::look, |s| &mut s.look);
         if code != Code::Fine {
             return Ok(run.stop(code));
         }
-        let code = run.validate(&request);
+        let code = run.timed(|run| run.validate(&request), |s| &mut s.validate);
         if code != Code::Fine || self.dry_run {
             return Ok(if self.dry_run { code } else { run.stop(code) });
         }
@@ -96,9 +97,12 @@ impl Rollout {
             confirm_seconds: Some(self.confirm.as_secs() as u32),
             ..request
         };
-        if !run.apply(&request) || !run.settle(until) || !run.confirm(limit) {
+        if !run.timed(|run| run.apply(&request), |s| &mut s.apply)
+            || !run.timed(|run| run.settle(until), |s| &mut s.settle)
+            || !run.timed(|run| run.confirm(limit), |s| &mut s.confirm)
+        {
             return Ok(run.undo());
         }
-        Ok(run.verify())
+        Ok(run.timed(Run::verify, |s| &mut s.verify))
     }
 }

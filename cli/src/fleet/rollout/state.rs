@@ -1,6 +1,7 @@
 //! The state of a rollout (installing one plan on all nodes), and of each node in it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -39,6 +40,33 @@ pub struct Run {
     pub partial: bool,
     /// What was shown of the nodes.
     pub progress: Progress,
+    /// How long each step took.
+    pub seconds: Seconds,
+}
+
+/// How long each step of a rollout took, in seconds; no value for steps that were not taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Seconds {
+    pub look: Option<f64>,
+    pub validate: Option<f64>,
+    pub apply: Option<f64>,
+    pub settle: Option<f64>,
+    pub confirm: Option<f64>,
+    pub verify: Option<f64>,
+}
+
+impl Run {
+    /// Takes a step and notes how long that took.
+    pub fn timed<T>(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> T,
+        seconds: impl FnOnce(&mut Seconds) -> &mut Option<f64>,
+    ) -> T {
+        let began = Instant::now();
+        let answer = step(self);
+        *seconds(&mut self.seconds) = Some(began.elapsed().as_secs_f64());
+        answer
+    }
 }
 
 /// Formats node names as a hostlist: `n[00-15]`.

@@ -83,7 +83,7 @@ fn k5_a_second_copy_fuses_the_vlan_until_it_is_unfused() {
 
 /// Lets every peer of a plan announce itself on the interface that its route leaves by, and say by
 /// which plan it sends.
-fn hear_all(host: &mut Host, plan: &Prepared, sends_by: &Prepared) {
+pub(super) fn hear_all(host: &mut Host, plan: &Prepared, sends_by: &Prepared) {
     let nexthops = plan.wanted.routes.values().flat_map(|r| &r.nexthops);
     for (nexthop, sequence) in nexthops.zip(host.now..) {
         let mac = plan.wanted.neighbours[&(nexthop.interface.clone(), nexthop.via)].mac;

@@ -1,5 +1,6 @@
 //! The engine against a fake kernel, a fake disk and a fake clock.
 
+mod advance;
 mod canary;
 mod index;
 mod labels;

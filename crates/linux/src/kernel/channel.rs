@@ -145,7 +145,8 @@ impl Channel {
         Self::of(NETLINK_GENERIC)
     }
 
-    fn of(protocol: isize) -> io::Result<Self> {
+    /// Opens a socket for one of the protocols of netlink(7).
+    pub fn of(protocol: isize) -> io::Result<Self> {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.set_ext_ack(true)?;

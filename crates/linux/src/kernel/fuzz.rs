@@ -1,6 +1,8 @@
 //! Feeds arbitrary bytes to every netlink decoder: used by `fuzz/`, and by tests that replay its
 //! findings. Opens no socket.
 
+use tresse_reconcile::ObservedRoutes;
+
 use super::channel::{Dump, DumpError, Tables};
 use super::events::event;
 use super::filter::{Filter, Seen};
@@ -8,7 +10,7 @@ use super::label::LabelRoute;
 use super::message::{Message, Messages, bytes as written};
 use super::mptcp;
 use super::nexthop::{Nexthop, RTM_NEWNEXTHOP};
-use super::observe::tables;
+use super::observe::{main_routes, tables};
 
 /// Gives `bytes` to every netlink decoder as one datagram: as replies to all dumps, as events, and
 /// as nexthop objects, label routes and filters. Each of the last three must be the same after it
@@ -40,6 +42,31 @@ pub fn netlink(bytes: &[u8]) {
             filter.emit(1, &mut written);
             assert_eq!(Filter::parse(&written), Ok(Seen::Ours(filter)));
         }
+    }
+}
+
+/// Reads the routes of a recorded dump of one family, whose sequence number is 1, for the benchmark
+/// `examples/dump.rs`.
+///
+/// # Errors
+/// Why the recording cannot be read, in words.
+pub fn routes(recording: &[u8]) -> Result<ObservedRoutes, String> {
+    let read = main_routes(&mut Once(Some(recording)));
+    read.map_err(|error| error.to_string())
+}
+
+/// Answers the first dump with all recorded messages, the others with none.
+struct Once<'a>(Option<&'a [u8]>);
+
+impl Tables for Once<'_> {
+    fn dump(
+        &mut self,
+        _kind: u16,
+        _body: &[u8],
+        mut each: impl FnMut(&Message<'_>) -> Result<(), DumpError>,
+    ) -> Result<(), DumpError> {
+        let recorded = self.0.take().unwrap_or_default();
+        Dump { sequence: 1, interrupted: false }.take(recorded, &mut each).map(drop)
     }
 }
 

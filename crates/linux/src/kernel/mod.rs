@@ -5,7 +5,8 @@
 //!   reports which took effect; [`KernelEvents`] reports that something changed.
 //! - [`carrier`], [`nic`] and [`nics`] read the state of NICs. [`LldpSocket`] and
 //!   [`AnnounceSocket`] send and receive the daemon's own frames. [`label_support`] says what this
-//!   kernel can do with labels, [`host_routes`] which routes packets take.
+//!   kernel can do with labels, [`host_routes`] which routes packets take, [`tcp_peers`] who is
+//!   connected to a port.
 //! - All functions work in the network namespace of the calling thread (sockets: the one where they
 //!   were opened).
 //! - Functions that are not `async` block until the kernel has replied.
@@ -45,6 +46,7 @@ mod single;
 mod support;
 mod sysctl;
 mod table_route;
+mod tcp;
 
 use std::io;
 
@@ -60,6 +62,7 @@ pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};
 pub use outcome::{ExecutionOutcome, OperationStatus, Tun};
 pub use support::{LabelSupport, NoKernelEngine, label_support};
+pub use tcp::tcp_peers;
 
 /// Returns whether `interface` has carrier according to its driver (ETHTOOL_GLINK); `None` if there
 /// is no such interface or the driver cannot tell.

@@ -230,7 +230,8 @@ impl Plan {
     }
 
     /// Is a path as short as the fabric allows: in links crossed, in a flat neighbourhood in segments?
-    pub(super) fn is_minimal(&self, path: &Path) -> bool {
+    #[must_use]
+    pub fn is_minimal(&self, path: &Path) -> bool {
         if self.direct.is_some() {
             return path.segments.len() == self.primary(path.id.src, path.id.dst).len();
         }
@@ -238,13 +239,21 @@ impl Plan {
         hops == self.distance(path.id.src, path.id.dst)
     }
 
-    fn segment_view(&self, segment: &Segment) -> SegmentView {
-        let cluster = self.cluster();
+    /// Calls `each` with every switch that a segment crosses, in order.
+    pub fn each_switch(&self, segment: &Segment, mut each: impl FnMut(SwitchId)) {
+        let first = self.sender(segment).switch;
+        if first != SwitchId::NONE {
+            each(first);
+        }
         let mut channels = Vec::new();
         self.walk(segment, &mut channels);
-        let mut switches = vec![self.sender(segment).switch];
-        switches.extend(channels.iter().map(|c| SwitchId(self.graph().head(*c))));
-        switches.retain(|switch| *switch != SwitchId::NONE);
+        channels.iter().for_each(|channel| each(SwitchId(self.graph().head(*channel))));
+    }
+
+    fn segment_view(&self, segment: &Segment) -> SegmentView {
+        let cluster = self.cluster();
+        let mut switches = Vec::new();
+        self.each_switch(segment, |switch| switches.push(switch));
         SegmentView {
             from: cluster.node(segment.from).name.clone(),
             nic: self.sender(segment).name.clone(),

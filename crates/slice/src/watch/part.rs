@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::{LinkId, NodeId, SwitchId};
+use tresse_base::id::{NodeId, SwitchId};
 use tresse_topology::Graph;
 use tresse_topology::cluster::{self, Cluster};
 
@@ -33,7 +33,7 @@ pub struct UnknownPart {
 impl FabricPart {
     /// Returns the part of `cluster` called `object`; see [`FabricParts::named`].
     pub fn named(cluster: &Cluster, object: &str) -> Result<Self, UnknownPart> {
-        FabricParts::of(cluster).named(object)
+        FabricParts::of(cluster, &Graph::new(cluster)).named(object)
     }
 
     /// The crossings of all cables of the part, in both directions.
@@ -75,7 +75,7 @@ struct NodeNames {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Cable {
     ends: [End; 2],
-    crossings: Vec<Crossing>,
+    crossings: [Crossing; 2],
 }
 
 /// One end of a cable.
@@ -88,19 +88,20 @@ enum End {
 }
 
 impl FabricParts {
-    /// Collects the parts of a cluster.
+    /// Collects the parts of a cluster, whose switch graph is `graph`.
     #[must_use]
-    pub fn of(cluster: &Cluster) -> Self {
-        let graph = Graph::new(cluster);
+    pub fn of(cluster: &Cluster, graph: &Graph) -> Self {
         let port = |port: &cluster::Port| End::Port(port.switch, port.port);
-        let mut channels = vec![Vec::new(); cluster.links.len()];
+        let nics = cluster.nodes.iter().map(|node| node.nics.len()).sum::<usize>();
+        let mut cables = Vec::with_capacity(cluster.links.len() + nics);
         for channel in 0..graph.channels() as u32 {
-            let link: LinkId = graph.link(channel);
-            channels[link.index()].push(Crossing::Between(channel));
+            let back = graph.reverse(channel);
+            if channel < back {
+                let link = cluster.link(graph.link(channel));
+                let ends = [port(&link.a), port(&link.b)];
+                cables.push(Cable { ends, crossings: [channel, back].map(Crossing::Between) });
+            }
         }
-        let links = cluster.links.iter().map(|link| [port(&link.a), port(&link.b)]);
-        let links = links.zip(channels);
-        let mut cables: Vec<_> = links.map(|(ends, crossings)| Cable { ends, crossings }).collect();
         for (at, node) in cluster.nodes.iter().enumerate() {
             let at = NodeId::from(at);
             for (index, nic) in node.nics.iter().enumerate() {
@@ -112,7 +113,7 @@ impl FabricParts {
                     None => continue,
                 };
                 let ends = [End::Nic(at, index as u32), far];
-                let crossings = vec![Crossing::Out(at, index), Crossing::In(at, index)];
+                let crossings = [Crossing::Out(at, index), Crossing::In(at, index)];
                 cables.push(Cable { ends, crossings });
             }
         }
@@ -182,11 +183,24 @@ impl FabricParts {
         Some((&node.name, node.nics.get(nic as usize)?))
     }
 
+    /// The name of a node.
+    #[must_use]
+    pub fn node(&self, node: NodeId) -> Option<&str> {
+        self.nodes.get(node.index()).map(|node| node.name.as_str())
+    }
+
+    /// The name of a switch.
+    #[must_use]
+    pub fn switch(&self, switch: SwitchId) -> Option<&str> {
+        self.switches.get(switch.index()).map(String::as_str)
+    }
+
     fn place(&self, end: End) -> &str {
-        match end {
-            End::Port(switch, _) => self.switches.get(switch.index()).map_or("", String::as_str),
-            End::Nic(node, _) => self.nodes.get(node.index()).map_or("", |node| &node.name),
-        }
+        let name = match end {
+            End::Port(switch, _) => self.switch(switch),
+            End::Nic(node, _) => self.node(node),
+        };
+        name.unwrap_or_default()
     }
 
     fn port(&self, end: End) -> Cow<'_, str> {

@@ -14,10 +14,10 @@ mod neighbours;
 mod routes;
 mod table_routes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use tresse_reconcile::{Observed, PLATFORM_LABELS};
+use tresse_reconcile::{Observed, ObservedRoutes, PLATFORM_LABELS};
 
 use super::channel::{Channel, DumpError, Tables};
 use super::message::MalformedMessage;
@@ -116,6 +116,11 @@ pub fn observe<'a>(
         }
     }
     Ok(observed)
+}
+
+/// The routes of the main table that `source` dumps, where no route names an interface.
+pub(super) fn main_routes(source: &mut impl Tables) -> Result<ObservedRoutes, DumpError> {
+    routes::routes(source, &names::Names(HashMap::new())).map(|(main, _)| main)
 }
 
 type TableError = (&'static str, DumpError);
