@@ -244,6 +244,29 @@ fn every_method_of_the_interface_is_known_with_its_parameters() {
 }
 
 #[test]
+fn a_daemon_that_cannot_compare_plans_is_asked_to_confirm() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("control");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let older = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        for (method, answer) in [
+            ("ConfirmPlan", r#"{"error":"org.varlink.service.MethodNotFound","parameters":{}}"#),
+            ("Confirm", "{}"),
+        ] {
+            let mut bytes = Vec::new();
+            reader.read_until(0, &mut bytes).unwrap();
+            let asked = String::from_utf8(bytes).unwrap();
+            assert!(asked.contains(&format!("org.tresse.Node.{method}\"")), "{asked}");
+            stream.write_all(format!("{answer}\0").as_bytes()).unwrap();
+        }
+    });
+    Client::connect(&path).unwrap().confirm_plan("282d6267ad625099").unwrap();
+    older.join().unwrap();
+}
+
+#[test]
 fn a_watcher_that_does_not_read_stops_nobody() {
     let fake = Fake::start();
     let mut rude = UnixStream::connect(fake.path()).unwrap();

@@ -103,8 +103,10 @@ pub fn trial(kind: &'static Kind, options: &Options) -> Result<Vec<String>, Stri
     for fault in away::FAULTS.into_iter().filter(|_| options.away) {
         let mut random = Random::new(options.seed);
         let began = Instant::now();
-        let (next, words, wrong) = away::away(&mut lab, fabric, fault, &mut random)?;
-        fabric = next;
+        let fabric = Fabric::largest(kind);
+        lab.roll_out(fabric.plan(&lab.now().lock)?)?;
+        lab.settled()?;
+        let (words, wrong) = away::away(&mut lab, fabric, fault, &mut random)?;
         let verdict = if wrong.is_empty() { "good".into() } else { wrong.join("; ") };
         let (name, seconds) = (fault.name(), began.elapsed().as_secs_f64());
         println!(
