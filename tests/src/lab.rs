@@ -376,7 +376,12 @@ impl Lab {
     /// # Errors
     /// The pairs that do not.
     pub fn answers(&self) -> Result<usize, String> {
-        let record = self.directory.load_up().map_err(|e| e.to_string())?;
+        let mut record = self.directory.load_up().map_err(|e| e.to_string())?;
+        // A node that left and came back has a new address.
+        for station in self.stations() {
+            let nodes = record.blueprint.nodes.iter_mut().filter(|it| it.name == station.name);
+            nodes.for_each(|node| node.addresses = vec![station.address]);
+        }
         let options = PingOptions { wait: Duration::from_secs(2), ..PingOptions::default() };
         let mut pairs = 0;
         eventually(|| {

@@ -8,9 +8,8 @@ use tresse_base::id::NodeId;
 use tresse_control::{ClientError, NeighbourList, NodeError, PathLine};
 use tresse_slice::watch::Crossing;
 use tresse_slice::watch::part::FabricParts;
-use tresse_topology::Layout;
 use tresse_topology::cluster::Cluster;
-use tresse_topology::graph::Graph;
+use tresse_topology::{Graph, Layout};
 
 /// What one node says of its cables: its NICs, and its paths with their states.
 pub struct Said {

@@ -104,7 +104,7 @@ pub fn trial(kind: &'static Kind, options: &Options) -> Result<Vec<String>, Stri
         let mut random = Random::new(options.seed);
         let began = Instant::now();
         let fabric = Fabric::largest(kind);
-        lab.roll_out(fabric.plan(&lab.now().lock)?)?;
+        lab.roll_out(fabric.plan(&lab.now().lock)?, Moved::default())?;
         lab.settled()?;
         let (words, wrong) = away::away(&mut lab, fabric, fault, &mut random)?;
         let verdict = if wrong.is_empty() { "good".into() } else { wrong.join("; ") };

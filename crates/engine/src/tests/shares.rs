@@ -204,7 +204,7 @@ fn weights_share_a_pair_and_what_breaks_gives_its_share_to_the_others() {
             let members = members(&host.kernel.observed, to, METRIC_PRIMARY).into_iter();
             members.map(|(nic, _, weight)| (nic, weight)).collect()
         };
-        let at = |rank: usize| entries[rank].interface.clone();
+        let at = |rank: usize| prepared.index.interface(&entries[rank]).to_owned();
         let of = |list: &[(usize, u16)]| -> BTreeMap<String, u16> {
             list.iter().map(|(rank, weight)| (at(*rank), *weight)).collect()
         };
