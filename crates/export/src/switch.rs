@@ -342,7 +342,7 @@ pub(super) fn finish(plan: &Plan, config: &mut SwitchConfig) {
     }
     if switch.max_frame > 1522 {
         notes.push(format!(
-            "frames of up to {} octets (header and FCS included) must pass: set the switch MTU",
+            "frames of up to {} bytes (header and FCS included) must pass: set the switch MTU",
             switch.max_frame
         ));
     }
