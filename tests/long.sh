@@ -1,36 +1,61 @@
 #!/bin/sh
-# `make soak`: the long forms of what `make test` proves, an hour and a half in all: the soak for SOAK_SECONDS
-# (default 1800; SOAK_SEED and SOAK_ROUND, which it prints, go on where one stopped), twenty changes of plan
-# on each kind of fabric (CHANGES_ROUNDS, CHANGES_SEED, CHANGES_ROUND), a fault of every sort at every step of a
-# rollout (HALFWAY_SEED), a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes,
-# thirty rounds of copies under faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that
-# is killed at every step of a change, and the Debian package as cargo-deb makes it.
+# `make soak`: the long forms of what `make test` proves, an hour in all, in two lanes beside each other: what
+# this kernel can do, and what needs the virtual machine. The soak for SOAK_SECONDS (default 1200; SOAK_SEED and
+# SOAK_ROUND, which it prints, go on where one stopped), twenty changes of plan on each kind of fabric
+# (CHANGES_ROUNDS, CHANGES_SEED, CHANGES_ROUND), a fault of every sort at every step of a rollout (HALFWAY_SEED),
+# a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
+# faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change,
+# and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`.
 set -u
 cd "$(dirname "$0")/.."
 . tests/stages.sh
+lanes=${1:-here vm}
 built=${CARGO_TARGET_DIR:-target}/debug
+CHANGES_ROUNDS=${CHANGES_ROUNDS:-20}
+export CHANGES_ROUNDS
 
 tests() {
     cargo test --workspace --locked "$@"
 }
 
-stage build tests --tests --no-run || {
+here() {
+    stage 'changes of plan' tests/changes.sh here
+    stage 'rollouts that break' tests/halfway.sh here ring-4 pmesh-3x3
+    stage 'an older release' tests/old-release.sh
+    stage 'labs without VLANs' tests --test fabric -- long_routed_
+    stage 'killed at every step' env TRESSE_EVERY_STEP=1 \
+        cargo test --workspace --locked --test node -- flat_killed_at_any_step
+    stage 'package by cargo-deb' systemd/package.sh --cargo-deb "$built"
+}
+
+vm() {
+    stage 'vm: soak' env SOAK_SECONDS="${SOAK_SECONDS:-1200}" tests/soak.sh
+    stage 'vm: changes of plan' tests/changes.sh vm
+    stage 'vm: power cuts' tests --test node -- long_power_
+    host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
+    export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
+    stage 'vm: a node' env TRESSE_EVERY_STEP=1 \
+        cargo test --workspace --locked --test node -- long_ --skip long_power_
+    stage 'vm: labs' tests --test fabric -- long_ --skip long_routed_
+}
+
+# The lane beside has what this one has built.
+[ -n "${LANE:-}" ] || stage build tests --tests --no-run || {
     stages_end
     exit 1
 }
-stage soak env SOAK_SECONDS="${SOAK_SECONDS:-1800}" tests/soak.sh
-stage 'changes of plan' env CHANGES_ROUNDS="${CHANGES_ROUNDS:-20}" tests/changes.sh
-stage 'rollouts that break' tests/halfway.sh here ring-4 pmesh-3x3
-stage 'an older release' tests/old-release.sh
-stage 'labs without VLANs' tests --test fabric -- long_routed_
-stage 'power cuts' tests --test node -- long_power_
-host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
-stage 'killed at every step' env TRESSE_EVERY_STEP=1 \
-    cargo test --workspace --locked --test node -- flat_killed_at_any_step
-export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
-stage 'a node with VLANs' env TRESSE_EVERY_STEP=1 \
-    cargo test --workspace --locked --test node -- long_ --skip long_power_
-stage 'labs with VLANs' tests --test fabric -- long_ --skip long_routed_
-unset "CARGO_TARGET_${host}_RUNNER"
-stage 'package by cargo-deb' systemd/package.sh --cargo-deb "$built"
-stages_end
+
+beside=
+case $lanes in
+*here*vm*)
+    # A session of its own, so that it can be ended with all that it started.
+    LANE=vm setsid tests/long.sh vm &
+    beside=$!
+    trap 'kill -TERM -- "-$beside" 2>/dev/null; exit 130' INT TERM HUP
+    here
+    wait "$beside"
+    ;;
+here) here ;;
+vm) vm ;;
+esac
+[ -n "${LANE:-}" ] || stages_end
