@@ -18,7 +18,6 @@ use tresse_lab::state::Directory;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 
-use crate::cabling::Moved;
 use crate::load::Station;
 use crate::program;
 use crate::switches;
@@ -229,14 +228,18 @@ impl Lab {
         kept.map_err(|e| e.to_string())
     }
 
-    /// Changes the plan as an operator does who has moved cables: the switches get the new VLANs, `tresse
-    /// rollout` gives the nodes the plan, nodes that are in it no more withdraw theirs, and the switches
-    /// lose the old VLANs. Returns how long the rollout took.
+    /// Changes the plan as an operator does: the switches get the new VLANs, `tresse rollout` gives the
+    /// nodes the plan, nodes that are in it no more withdraw theirs, and the switches lose the old
+    /// VLANs. The ports `fresh` are in no VLAN yet. Returns how long the rollout took.
     ///
     /// # Errors
     /// What refused, and what the rollout said.
-    pub fn roll_out(&mut self, next: Planned, moved: Moved) -> Result<Duration, String> {
-        self.prepare(&next, &moved.ports)?;
+    pub fn roll_out(
+        &mut self,
+        next: Planned,
+        fresh: &BTreeSet<(String, u32)>,
+    ) -> Result<Duration, String> {
+        self.prepare(&next, fresh)?;
         let files = tempfile::tempdir().map_err(|e| e.to_string())?;
         let path = files_of(&next, files.path())?;
         let began = Instant::now();
@@ -252,7 +255,6 @@ impl Lab {
             self.client(&node)?.withdraw(false).map_err(|e| format!("withdraw on {node}: {e}"))?;
         }
         switches::settle(&self.directory, &old.plan, &self.now.plan).map_err(|e| e.to_string())?;
-        moved.finish(self)?;
         Ok(took)
     }
 

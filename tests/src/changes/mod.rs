@@ -133,8 +133,9 @@ fn change(
     }
     let began = Instant::now();
     let slowness = pace::slowness();
-    let rolled_out = lab.roll_out(next, moved);
+    let rolled_out = lab.roll_out(next, &moved.ports);
     let took = *rolled_out.as_ref().unwrap_or(&began.elapsed());
+    let undrained = moved.finish(lab);
     std::thread::sleep(AROUND);
     let (sent, misses) = load.account();
     drop(load);
@@ -142,6 +143,7 @@ fn change(
     let bad: Vec<&Miss> = bad.collect();
     let mut wrong = Vec::new();
     wrong.extend(rolled_out.err());
+    wrong.extend(undrained.err());
     if !emulated && took > SETTLED.mul_f64(slowness) {
         wrong.push(format!("took {:.1} s", took.as_secs_f64()));
     }

@@ -9,7 +9,6 @@ use super::desk::{Desk, Step};
 use super::end::others;
 use super::fault::Fault;
 use super::limits::{FAILOVER, RATE_OF_ALL};
-use crate::cabling::Moved;
 use crate::changes::Fabric;
 use crate::lab::{Lab, files_of};
 use crate::load::{self, Load, Miss};
@@ -64,7 +63,7 @@ pub fn away(
         // Its kernel is whole, and the others go on receiving from it.
         wrong.extend(lab.answers().err());
     }
-    let recovered = lab.roll_out(third.plan(&lock)?, Moved::default());
+    let recovered = lab.roll_out(third.plan(&lock)?, &BTreeSet::new());
     wrong.extend(recovered.err());
     wrong.extend(lab.settled().err());
     let (more, later) = load.account();

@@ -39,7 +39,6 @@ use self::limits::{
 };
 pub use self::release::old_release;
 use self::rollout::{Answer, Rollout};
-use crate::cabling::Moved;
 use crate::changes::{Fabric, Kind};
 use crate::lab::Lab;
 use crate::load::{self, Load, Miss};
@@ -104,7 +103,7 @@ pub fn trial(kind: &'static Kind, options: &Options) -> Result<Vec<String>, Stri
         let mut random = Random::new(options.seed);
         let began = Instant::now();
         let fabric = Fabric::largest(kind);
-        lab.roll_out(fabric.plan(&lab.now().lock)?, Moved::default())?;
+        lab.roll_out(fabric.plan(&lab.now().lock)?, &BTreeSet::new())?;
         lab.settled()?;
         let (words, wrong) = away::away(&mut lab, fabric, fault, &mut random)?;
         let verdict = if wrong.is_empty() { "good".into() } else { wrong.join("; ") };
@@ -174,7 +173,7 @@ impl Trial {
         }
         words += &format!(" after {:.1} s", ended.as_secs_f64());
         // One rollout mends all.
-        let recovered = lab.roll_out(again, Moved::default());
+        let recovered = lab.roll_out(again, &BTreeSet::new());
         if let Err(why) = &recovered {
             wrong.push(format!("the next rollout: {why}"));
         }

@@ -166,12 +166,19 @@ pub fn guest(step: &str) -> ExitCode {
     let second = TWO_NICS.replace(FIRST, SECOND);
     let within = ApplyRequest { confirm_seconds: Some(3600), ..request(&second) };
     if step == "again" {
-        daemons.iter_mut().for_each(|daemon| drop(daemon.in_sync()));
-        let address = |node: usize| {
+        for daemon in &mut daemons {
+            daemon.in_sync();
+            eventually("the change of plans has ended", || {
+                let waits = daemon.client().status().unwrap().waits;
+                if waits.is_empty() { Ok(()) } else { Err(format!("{waits:?}")) }
+            });
+        }
+        let addresses = |node: usize| {
             let found = sh(&rig.node(node), "ip -br -4 addr show tresse0");
-            found.split_whitespace().nth(2).unwrap_or("none").to_owned()
+            let found: Vec<&str> = found.split_whitespace().skip(2).collect();
+            if found.is_empty() { "none".into() } else { found.join(" ") }
         };
-        println!("addresses {} {}", address(0), address(1));
+        println!("addresses {} {}", addresses(0), addresses(1));
     } else {
         for daemon in &mut daemons {
             daemon.client().apply(&request(TWO_NICS)).unwrap();
