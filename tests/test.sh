@@ -35,7 +35,7 @@ case $lanes in
     stage 'units and command line' tests --lib --bin tresse --test cli --test plans --test problem_kinds \
         --test arrows --test methods --test verifier --test workspace --test lanes --test kernel --test start --test openvswitch -- --skip vm_
     stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
-    stage 'changes without VLANs' tests/changes.sh here ring-4 pmesh-3x3 flat24
+    stage 'changes without VLANs' tests/changes.sh here ring-grown pmesh-3x3 flat24
     stage 'rollouts that break' env \
         HALFWAY_ONLY='settled/daemon-killed some-installed/daemon-hung/ begun/second-operator' \
         tests/halfway.sh here ring-4

@@ -21,7 +21,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often arrived datagrams are fetched.
 const FETCH: Duration = Duration::from_millis(2);
-/// Room for what arrives at a node while the receiving thread waits for a processor.
+/// Room for what a node has sent and the kernel has not passed on yet, and for what has arrived there and
+/// was not fetched yet: a machine that is busy for seconds loses nothing.
 const ROOM_BYTES: usize = 16 << 20;
 const PORT: u16 = 20_000;
 
@@ -276,6 +277,7 @@ fn socket(at: &Station) -> Result<UdpSocket, String> {
     let bind = || -> std::io::Result<UdpSocket> {
         let socket = UdpSocket::bind((at.address, PORT))?;
         setsockopt(&socket, sockopt::RcvBufForce, &ROOM_BYTES)?;
+        setsockopt(&socket, sockopt::SndBufForce, &ROOM_BYTES)?;
         socket.set_nonblocking(true)?;
         Ok(socket)
     };

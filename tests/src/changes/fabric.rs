@@ -204,9 +204,10 @@ const FLAT24: &str = include_str!("../../../configs/flat24.fnn");
 
 /// All kinds of fabrics of the trial.
 pub const KINDS: &[Kind] = &[
+    routed("ring-4", &["kind = \"ring\"\nnodes = 4"]),
     Kind {
         recabled: true,
-        ..routed("ring-4", &["kind = \"ring\"\nnodes = 4", "kind = \"ring\"\nnodes = 5"])
+        ..routed("ring-grown", &["kind = \"ring\"\nnodes = 4", "kind = \"ring\"\nnodes = 5"])
     },
     routed("ring-6", &["kind = \"ring\"\nnodes = 6"]),
     routed("full-mesh", &["kind = \"full-mesh\"\nnodes = 4", "kind = \"full-mesh\"\nnodes = 5"]),

@@ -80,7 +80,13 @@ fn killed_up_is_removed_by_down(seed: u64, times: usize) {
         // Killed before it made anything there is no lab.
         let known = std::path::Path::new("/run/tresse-lab").join(NAME).join("state.json").exists();
         assert_eq!(down(), known);
-        let left: Vec<_> = rest().into_iter().filter(|_| known).collect();
-        assert!(left.is_empty(), "{left:?}");
+        if known {
+            // What `lab up` was just starting when it was killed ends by itself.
+            eventually(
+                "nothing is left",
+                10,
+                || if rest().is_empty() { Ok(()) } else { Err(rest()) },
+            );
+        }
     }
 }
