@@ -65,8 +65,7 @@ pub struct Row {
 /// The lab cannot be built, or no plan can be made: nothing more can be tried.
 pub fn trial(kind: &'static Kind, options: Options) -> Result<Row, String> {
     let mut fabric = Fabric::largest(kind);
-    let bfd = if options.emulated { EMULATED_BFD_MS } else { BFD_MS };
-    let mut lab = Lab::up("changes", fabric.plan(&Lock::default())?, &["--bfd-ms", bfd])?;
+    let mut lab = Lab::up("changes", fabric.plan(&Lock::default())?, &bfd(options.emulated))?;
     lab.settled()?;
     let mut row = Row::default();
     // A run that begins with a later round goes through the same states.
@@ -97,6 +96,12 @@ pub fn trial(kind: &'static Kind, options: Options) -> Result<Row, String> {
     }
     row.took.sort_unstable();
     Ok(row)
+}
+
+/// The options of `tresse lab up` for failures to be detected as on real nodes.
+#[must_use]
+pub const fn bfd(emulated: bool) -> [&'static str; 2] {
+    ["--bfd-ms", if emulated { EMULATED_BFD_MS } else { BFD_MS }]
 }
 
 /// Changes the plan of a lab under traffic. Returns how long it took, the number of datagrams, and what
