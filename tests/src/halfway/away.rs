@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tresse_base::random::Random;
 
-use super::desk::{Desk, Step};
+use super::checkpoint::{Checkpoint, Step};
 use super::end::others;
 use super::fault::Fault;
 use super::limits::{FAILOVER, RATE_OF_ALL};
@@ -40,12 +40,12 @@ pub fn away(
     let load = Load::start(&pairs, Duration::from_secs(1) * pairs.len() as u32 / RATE_OF_ALL)?;
     let began = Instant::now();
     let mut wrong = Vec::new();
-    let desk = {
+    let checkpoint = {
         let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
-        Desk::open(&directory.path().join("desk"), Step::Begun, &nodes, &[])?
+        Checkpoint::open(&directory.path().join("checkpoint"), Step::Begun, &nodes, &[])?
     };
     let mut windows = vec![Instant::now()];
-    fault.strike(lab, &node, &desk)?;
+    fault.strike(lab, &node, &checkpoint)?;
     let lock = second.plan(&lab.now().lock)?.lock;
     for planned in [second.plan(&lab.now().lock)?, third.plan(&lock)?] {
         let files = tempfile::tempdir().map_err(|e| e.to_string())?;

@@ -1,15 +1,15 @@
 //! What stands for `ssh NODE tresse bridge` in the trial of broken rollouts: passes requests and replies
-//! between a rollout and a daemon's socket, one by one, and asks the desk of the trial about each.
+//! between a rollout and a daemon's socket, one by one, and asks the checkpoint of the trial about each.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::desk::{Kind, Word};
+use super::checkpoint::{Kind, Word};
 
-/// Environment variable with the socket of the desk.
-pub const DESK: &str = "HALFWAY_DESK";
+/// Environment variable with the socket of the checkpoint.
+pub const CHECKPOINT: &str = "HALFWAY_CHECKPOINT";
 /// Environment variable with the directory of the lab.
 pub const LAB: &str = "HALFWAY_LAB";
 
@@ -29,13 +29,13 @@ fn pass(words: &[String]) -> Result<(), String> {
     let node = words.iter().skip_while(|word| *word != "--").nth(1).ok_or("no node is named")?;
     let place =
         |name: &str| std::env::var_os(name).map(PathBuf::from).ok_or(format!("{name} is not set"));
-    let (desk, socket) = (place(DESK)?, place(LAB)?.join(node).join("control"));
+    let (checkpoint, socket) = (place(CHECKPOINT)?, place(LAB)?.join(node).join("control"));
     let fault = |error: io::Error| format!("ssh: {node}: {error}");
     let mut daemon: Option<BufReader<UnixStream>> = None;
     for request in requests() {
         let mut words = Kind::of(&request);
         let mut bytes = request;
-        let word = ask(&desk, node, words.as_str()).map_err(fault)?;
+        let word = ask(&checkpoint, node, words.as_str()).map_err(fault)?;
         match word {
             Word::Refuse => return Err(refused(node)),
             Word::Alter => bytes = altered(&bytes),
@@ -58,7 +58,7 @@ fn pass(words: &[String]) -> Result<(), String> {
         }
         reply.push(0);
         words.insert_str(0, "answer-");
-        if word == Word::Lose || ask(&desk, node, &words).map_err(fault)? == Word::Refuse {
+        if word == Word::Lose || ask(&checkpoint, node, &words).map_err(fault)? == Word::Refuse {
             return Err(refused(node));
         }
         let mut out = io::stdout().lock();
@@ -87,12 +87,12 @@ fn requests() -> impl Iterator<Item = Vec<u8>> {
     from.into_iter()
 }
 
-fn ask(desk: &std::path::Path, node: &str, what: &str) -> io::Result<Word> {
-    let mut stream = UnixStream::connect(desk)?;
+fn ask(checkpoint: &std::path::Path, node: &str, what: &str) -> io::Result<Word> {
+    let mut stream = UnixStream::connect(checkpoint)?;
     writeln!(stream, "{node} {what}")?;
     let mut word = String::new();
     stream.read_to_string(&mut word)?;
-    Word::parse(&word).ok_or_else(|| io::Error::other(format!("the desk says {word:?}")))
+    Word::parse(&word).ok_or_else(|| io::Error::other(format!("the checkpoint says {word:?}")))
 }
 
 /// A request as a client with another file would have sent it.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tresse_control::Status;
 
-use super::desk::Step;
+use super::checkpoint::Step;
 use super::fault::Fault;
 use super::rollout::Answer;
 use crate::lab::Lab;

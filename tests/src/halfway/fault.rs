@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tresse_lab::{netns, run};
 
-use super::desk::{Desk, Step, Word};
+use super::checkpoint::{Checkpoint, Step, Word};
 use crate::lab::Lab;
 
 /// What is broken at a step of a rollout.
@@ -118,20 +118,25 @@ impl Fault {
     }
 
     /// Breaks it.
-    pub(super) fn strike(self, lab: &mut Lab, node: &str, desk: &Desk) -> Result<(), String> {
+    pub(super) fn strike(
+        self,
+        lab: &mut Lab,
+        node: &str,
+        checkpoint: &Checkpoint,
+    ) -> Result<(), String> {
         match self {
             Self::Killed => lab.kill(node),
             Self::Hung | Self::HungLong => signal(lab, node, Signal::SIGSTOP),
             Self::Unreachable => {
-                desk.say(node, Word::Refuse);
+                checkpoint.say(node, Word::Refuse);
                 Ok(())
             }
             Self::AnswerLost => {
-                desk.say(node, Word::Lose);
+                checkpoint.say(node, Word::Lose);
                 Ok(())
             }
             Self::OtherPlan => {
-                desk.say(node, Word::Alter);
+                checkpoint.say(node, Word::Alter);
                 Ok(())
             }
             Self::Rebooted => {

@@ -1,7 +1,7 @@
 //! The trial of broken rollouts: at each step of a rollout something breaks, and in the end every node has
 //! the same plan, or it is said which node has which.
 //!
-//! Every request of the rollout passes a desk ([`desk`]), which stops it at a step. There the trial breaks
+//! Every request of the rollout passes a checkpoint ([`checkpoint`]), which stops it at a step. There the trial breaks
 //! something ([`fault`]), lets the rollout go on, and mends it after a while. A row, that is one fault at one
 //! step, is good if
 //!
@@ -15,7 +15,7 @@
 
 mod away;
 mod bridge;
-mod desk;
+mod checkpoint;
 mod end;
 mod fault;
 mod limits;
@@ -30,7 +30,7 @@ use tresse_base::random::Random;
 use tresse_plan::lock::Lock;
 
 pub use self::bridge::bridge;
-pub use self::desk::Step;
+pub use self::checkpoint::Step;
 use self::end::{End, Plans};
 pub use self::fault::Fault;
 use self::limits::{
@@ -233,7 +233,7 @@ impl Trial {
         }
         windows.push(Instant::now());
         lab.note(format!("{} at {}", self.fault.name(), self.step.name()));
-        self.fault.strike(lab, node, &rollout.desk)?;
+        self.fault.strike(lab, node, &rollout.checkpoint)?;
         match self.fault {
             Fault::OperatorKilled => rollout.gone(self.patience()),
             Fault::SecondOperator => {
@@ -249,7 +249,7 @@ impl Trial {
             }
             _ => {}
         }
-        rollout.desk.release();
+        rollout.checkpoint.release();
         if let Some(lasts) = self.fault.lasts(confirm) {
             std::thread::sleep(lasts);
             windows.push(Instant::now());
@@ -285,7 +285,7 @@ impl Trial {
             if !reached {
                 wrong.push("the second operator does not come to confirm".into());
             }
-            first.desk.release();
+            first.checkpoint.release();
             first.signal(Signal::SIGCONT);
             first.wait(self.patience());
             for node in lab.nodes() {
@@ -297,7 +297,7 @@ impl Trial {
             }
             second.gone(self.patience());
         }
-        second.desk.release();
+        second.checkpoint.release();
         let answer = second.answer(self.patience())?;
         Ok((Some(answer), wrong))
     }

@@ -1,4 +1,4 @@
-//! A rollout of the trial of broken rollouts: a process of its own, whose every request passes the desk.
+//! A rollout of the trial of broken rollouts: a process of its own, whose every request passes the checkpoint.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,15 +10,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::bridge::{DESK, LAB};
-use super::desk::{Desk, Step};
+use super::bridge::{CHECKPOINT, LAB};
+use super::checkpoint::{Checkpoint, Step};
 use crate::lab::Lab;
 use crate::program;
 
-/// A rollout that runs, and its desk.
+/// A rollout that runs, and its checkpoint.
 #[derive(Debug)]
 pub struct Rollout {
-    pub desk: Desk,
+    pub checkpoint: Checkpoint,
     child: Child,
     directory: tempfile::TempDir,
 }
@@ -45,7 +45,7 @@ impl Rollout {
     ) -> Result<Self, String> {
         let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
         let at = |name: &str| directory.path().join(name);
-        let desk = Desk::open(&at("desk"), step, &lab.nodes(), late)?;
+        let checkpoint = Checkpoint::open(&at("checkpoint"), step, &lab.nodes(), late)?;
         let own = std::env::current_exe().map_err(|e| e.to_string())?;
         let script = format!("#!/bin/sh\nexec '{}' --bridge \"$@\"\n", own.display());
         fs::write(at("ssh"), script).map_err(|e| e.to_string())?;
@@ -57,16 +57,16 @@ impl Rollout {
         command.args(["rollout", file, "--json", "--launcher", "ssh", "--confirm"]);
         command.arg(format!("{}s", confirm.as_secs()));
         command.env("PATH", format!("{}:{path}", directory.path().display()));
-        command.env(DESK, at("desk")).env(LAB, lab_directory(lab));
+        command.env(CHECKPOINT, at("checkpoint")).env(LAB, lab_directory(lab));
         command.stdin(Stdio::null()).stdout(file_of("out")?).stderr(file_of("err")?);
         let child = command.spawn().map_err(|e| format!("tresse rollout: {e}"))?;
-        Ok(Self { desk, child, directory })
+        Ok(Self { checkpoint, child, directory })
     }
 
     /// Waits until it has come to its step; false if it ends before, or does not come there in time.
     pub fn reached(&mut self, patience: Duration) -> bool {
-        let Self { desk, child, .. } = self;
-        desk.reached(patience, || !matches!(child.try_wait(), Ok(None)))
+        let Self { checkpoint, child, .. } = self;
+        checkpoint.reached(patience, || !matches!(child.try_wait(), Ok(None)))
     }
 
     /// Waits until it has ended.

@@ -1,4 +1,4 @@
-//! The desk of the trial of broken rollouts: every request of a rollout, and every reply, waits here until
+//! The checkpoint of the trial of broken rollouts: every request of a rollout, and every reply, waits here until
 //! the trial lets it pass. So a rollout stands still at exactly one step, while the trial breaks something.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What the desk says of a request or a reply.
+/// What the checkpoint says of a request or a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// It goes on.
@@ -141,9 +141,9 @@ impl Word {
     }
 }
 
-/// The desk of one rollout.
+/// The checkpoint of one rollout.
 #[derive(Debug)]
-pub struct Desk {
+pub struct Checkpoint {
     state: Arc<(Mutex<State>, Condvar)>,
 }
 
@@ -162,8 +162,8 @@ struct State {
     answered: BTreeSet<String>,
 }
 
-impl Desk {
-    /// Opens a desk on a socket. `late` are the nodes of the second half.
+impl Checkpoint {
+    /// Opens a checkpoint on a socket. `late` are the nodes of the second half.
     ///
     /// # Errors
     /// The socket's.
