@@ -200,7 +200,10 @@ fn killed_client_takes_its_program_along_and_frees_its_port() {
     // The example looks for its machine below XDG_RUNTIME_DIR, under another name.
     let runtime = state.with_file_name("runtime");
     std::fs::create_dir_all(&runtime).unwrap();
-    let _ = std::os::unix::fs::symlink(&state, runtime.join("tresse-vm"));
+    // Not the one of an earlier run, which had its machine elsewhere if the checkout has moved since.
+    let named = runtime.join("tresse-vm");
+    let _ = std::fs::remove_file(&named);
+    std::os::unix::fs::symlink(&state, &named).unwrap();
     for signal in ["KILL", "INT"] {
         let mut client = Command::new(program())
             .args(["exec", "sleep", "4343"])
