@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
-use tresse_control::{Alert, PendingLine, WaitLine};
+use tresse_control::Alert;
 use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
-use super::transition::{BETWEEN, HeardSenders, LINGER_MS, REPORT_MS, Sides, Talk, Transition};
+use super::transition::{BETWEEN, HeardSenders, LINGER_MS, Sides, Talk, Transition, is_heard};
 use super::{Effect, Engine, Prepared, publish};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
@@ -80,12 +80,16 @@ impl Engine {
     pub(super) fn heard_peer(
         &mut self,
         now: u64,
-        vid: Option<Vid>,
+        interface: &str,
         peer: Mac,
         plan: [u8; 8],
     ) -> bool {
         let before = self.transition.peers.insert(peer, (plan, now));
-        let first = self.transition.heard.insert((vid, peer));
+        let heard = &mut self.transition.heard;
+        let first = match heard.get_mut(interface) {
+            Some(senders) => senders.insert(peer),
+            None => heard.insert(interface.into(), BTreeSet::from([peer])).is_none(),
+        };
         if first && !self.stored.moved {
             self.moving = true;
             let at = now + GATHER_MS;
@@ -162,11 +166,18 @@ impl Engine {
             }
         }
 
+        let cut_off = self.cut_off(current, &old);
         let patience: Vec<Option<u64>> = if self.stored.moved {
-            holders.iter().map(|peer| self.transition.patience(*peer)).collect()
+            let heard = sides.reachable(&cut_off, usable_now);
+            let until = |peer: &Mac| self.transition.patience(*peer, !heard.contains(peer));
+            holders.iter().map(until).collect()
         } else {
-            missing.iter().map(|(_, peer)| self.transition.patience(*peer)).collect()
+            let cut_off = |name: &str, peer| cut_off.contains(&(name.to_owned(), peer));
+            let until =
+                |(name, peer): &(&str, Mac)| self.transition.patience(*peer, cut_off(name, *peer));
+            missing.iter().map(until).collect()
         };
+        self.transition.cut_off = cut_off;
         let waits = patience.iter().any(|until| until.is_none_or(|until| until > now));
         self.transition.silent_at =
             patience.into_iter().flatten().filter(|until| *until > now).min();
@@ -192,6 +203,8 @@ impl Engine {
             self.transition.all_at = None;
         } else if *self.transition.all_at.get_or_insert(now) + LINGER_MS <= now {
             self.end_transition();
+            // What those who were given up said last is not news.
+            self.elsewhere.forget(old.digest());
             // Of paths that only the old plan had nothing need be known any more.
             let watches = &current.watches;
             self.stored.broken.retain(|nexthop| watches.path_of(nexthop).is_some());
@@ -202,95 +215,28 @@ impl Engine {
         self.report_waits(now, out);
     }
 
-    /// Publishes an event for other nodes that this node has waited for for a while.
-    fn report_waits(&mut self, now: u64, out: &mut Vec<Effect>) {
-        let since = self.transition.since(now);
-        if since < REPORT_MS {
-            self.transition.report_at = Some(now + REPORT_MS - since);
-            return;
+    /// The peers that are not heard whatever plan they have, by interface: failure detection knows of
+    /// every path of the two plans that begins with them that it is broken.
+    fn cut_off(&self, current: &Prepared, old: &Prepared) -> BTreeSet<(String, Mac)> {
+        let broken = &self.stored.broken;
+        let (mut silent, mut heard) = (BTreeSet::new(), BTreeSet::new());
+        if broken.is_empty() {
+            return silent;
         }
-        let waits = self.waits(now);
-        let others: Vec<&WaitLine> = waits.iter().filter(|wait| wait.node.is_some()).collect();
-        self.transition.report_at = None;
-        let waited: Vec<_> = others.iter().map(|w| (w.node.clone(), w.what.clone())).collect();
-        if waited != self.transition.reported {
-            for wait in &others {
-                let node = wait.node.as_deref().unwrap_or_default();
-                publish(out, Alert::Info, "waiting", node, &wait.to_string());
-            }
-            self.transition.reported = waited;
-        }
-    }
-
-    /// What delays the removal of the old plan after this node has moved.
-    pub(super) fn held(&self) -> Option<PendingLine> {
-        let old = self.stored.previous.as_ref().filter(|_| self.stored.moved)?;
-        let holders = self.sides(old)?.holders(&self.transition);
-        let names: BTreeSet<String> = holders.iter().map(|mac| name_of(old, *mac)).collect();
-        let first = names.first()?;
-        let more = match names.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Some(PendingLine {
-            kind: "plan".into(),
-            object: old.generation.clone(),
-            why: format!("kept until {first}{more} sends by the new plan"),
-        })
-    }
-
-    /// What the change of plans waits for: other nodes by name, or this node's own next step.
-    pub(super) fn waits(&self, now: u64) -> Vec<WaitLine> {
-        let (Some(old), Some(current)) = (self.held_plan(), &self.stored.current) else {
-            return Vec::new();
-        };
-        let since_ms = self.transition.since(now);
-        let own = |what: String| vec![WaitLine { node: None, what, since_ms, left_ms: None }];
-        let gates = self.gates(current);
-        let vids: BTreeSet<u16> =
-            unproven(current, &gates, |name| self.usable(name)).map(|vid| vid.0).collect();
-        if !vids.is_empty() {
-            let vids: Vec<String> = vids.iter().map(u16::to_string).collect();
-            return own(format!("tests VLANs {} for loops", vids.join(" ")));
-        }
-        let mut nodes: BTreeMap<String, (BTreeSet<&str>, Option<u64>)> = BTreeMap::new();
-        let mut add = |plan: &Prepared, mac: Mac, interface| {
-            let left = self.transition.patience(mac).map(|until| until.saturating_sub(now));
-            let (interfaces, longest) = nodes.entry(name_of(plan, mac)).or_default();
-            interfaces.extend(interface);
-            *longest = (*longest).max(left);
-        };
-        let Some(sides) = self.sides(&old) else { return Vec::new() };
-        if self.stored.moved {
-            for mac in sides.holders(&self.transition) {
-                add(&old, mac, None);
-            }
-        } else {
-            let (peers, heard) = (&sides.new_peers, &self.transition.heard);
-            for (interface, mac) in unheard(peers, &gates, heard, |name| self.usable(name)) {
-                add(current, mac, Some(interface));
+        for plan in [current, old] {
+            for nexthop in plan.watches.paths().iter().flat_map(|watch| &watch.nexthops) {
+                let peer = plan.peer(&nexthop.interface, nexthop.via);
+                let Some((_, interface, mac)) = peer else { continue };
+                let of = if broken.contains(nexthop) { &mut silent } else { &mut heard };
+                of.insert((interface.to_owned(), mac));
             }
         }
-        if nodes.is_empty() {
-            return own(match self.transition.all_at {
-                Some(_) => "lets frames of the plan before arrive".into(),
-                None => "changes the routes to the new plan".into(),
-            });
-        }
-        let line = |(node, (interfaces, left_ms)): (String, (BTreeSet<&str>, Option<u64>))| {
-            let what = if interfaces.is_empty() {
-                "sends by the plan before".into()
-            } else {
-                let interfaces: Vec<&str> = interfaces.into_iter().collect();
-                format!("was not heard on {}", interfaces.join(" "))
-            };
-            WaitLine { node: Some(node), what, since_ms, left_ms }
-        };
-        nodes.into_iter().map(line).collect()
+        silent.retain(|peer| !heard.contains(peer));
+        silent
     }
 
     /// The peers of the plan before and of the plan in force.
-    fn sides(&self, old: &Arc<Prepared>) -> Option<Arc<Sides>> {
+    pub(super) fn sides(&self, old: &Arc<Prepared>) -> Option<Arc<Sides>> {
         let current = self.stored.current.as_ref()?;
         let known = self.transition.sides.clone().filter(|sides| sides.are(old, current));
         Some(known.unwrap_or_else(|| Arc::new(Sides::new(old.clone(), current.clone()))))
@@ -305,7 +251,7 @@ impl Engine {
 }
 
 /// The VLANs of a plan that are not proven yet and have a usable interface.
-fn unproven<'a>(
+pub(super) fn unproven<'a>(
     plan: &'a Prepared,
     gates: &'a BTreeMap<Vid, Gate>,
     usable: impl Fn(&str) -> bool + 'a,
@@ -316,19 +262,14 @@ fn unproven<'a>(
 }
 
 /// The interface and MAC address of each peer on an open VLAN that was not heard there.
-fn unheard<'a>(
+pub(super) fn unheard<'a>(
     peers: &'a BTreeSet<Talk>,
     gates: &BTreeMap<Vid, Gate>,
     heard: &HeardSenders,
     usable: impl Fn(&str) -> bool,
 ) -> BTreeSet<(&'a str, Mac)> {
     let unheard = peers.iter().filter(|(vid, name, mac)| {
-        usable(name) && Gate::of(gates, *vid) == Gate::Open && !heard.contains(&(*vid, *mac))
+        usable(name) && Gate::of(gates, *vid) == Gate::Open && !is_heard(heard, name, *mac)
     });
     unheard.map(|(_, name, mac)| (name.as_str(), *mac)).collect()
-}
-
-/// The name of the node that has a NIC of this MAC address in a plan, else the address.
-fn name_of(plan: &Prepared, mac: Mac) -> String {
-    plan.index.nic(mac).map_or_else(|| mac.to_string(), |(node, _)| node.into())
 }

@@ -29,6 +29,11 @@ impl Elsewhere {
         self.0.insert(mac, Said { plan, at: now, until: now + period * HOLD_TENTHS / 10 });
     }
 
+    /// Forgets who announced this plan: those who still have it will say so again.
+    pub(super) fn forget(&mut self, plan: [u8; 8]) {
+        self.0.retain(|_, said| said.plan != plan);
+    }
+
     /// The nodes of `current` that announce neither it nor, while plans change, `held`; with the time since
     /// each was heard.
     pub(super) fn others(

@@ -14,7 +14,7 @@ use super::gate::Gated;
 use super::job::{Job, Purpose};
 use super::target::{Plans, Target, target, whole};
 use super::transition::HeardSenders;
-use super::{Effect, Engine, REPAIR_MS, View, guard, line, publish};
+use super::{Effect, Engine, REPAIR_MS, View, exchanged, guard, line, publish};
 
 impl Engine {
     /// The state that this node should have after a transaction; empty if it has no plan.
@@ -87,6 +87,11 @@ impl Engine {
                         object: job.target.as_ref().map(|t| t.node.clone()).unwrap_or_default(),
                         message: refusal.to_string(),
                     });
+                }
+                if let (Some(current), Some(new)) = (&self.stored.current, &job.target)
+                    && let Err(error) = exchanged::refuse(current, new)
+                {
+                    return Some(error);
                 }
                 !job.options.force
             }

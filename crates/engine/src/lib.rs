@@ -11,7 +11,8 @@
 //! - `watch` sends failure detection the paths to watch and records which are broken.
 //! - `vlans` tests each VLAN for loops and sends announcements (K5, K17); `gate` decides which
 //!   VLANs and paths may be used.
-//! - `transition` and `advance` keep the old plan until every peer has moved to the new one.
+//! - `transition` and `advance` keep the old plan until every peer has moved to the new one, and `waits` says
+//!   whom for; `exchanged` refuses plans that give a node's address to another.
 //! - `steer` carries out drains, pins and weights; `steering` holds them, `chosen` names their paths,
 //!   `kept_free` says what they do to a plan's paths, and `moves` which traffic moves.
 //! - `elsewhere` knows which plans other nodes announce.
@@ -30,6 +31,7 @@ mod chosen;
 mod elsewhere;
 mod ending;
 mod engines;
+mod exchanged;
 mod forwarding;
 mod gate;
 mod guard;
@@ -55,6 +57,7 @@ mod transaction;
 mod transit;
 mod transition;
 mod vlans;
+mod waits;
 mod watch;
 mod watched;
 

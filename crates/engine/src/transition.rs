@@ -24,15 +24,23 @@ use tresse_reconcile::WantedRoute;
 
 use super::prepared::Prepared;
 
-/// The senders whose announcements this node has heard during a change of plans: the VID (`None`:
-/// untagged) and the MAC address of each sender.
-pub type HeardSenders = BTreeSet<(Option<Vid>, Mac)>;
+/// The senders whose announcements this node has heard during a change of plans: by the interface
+/// that they came in by, as a NIC that is heard elsewhere is not where the plan says.
+pub type HeardSenders = BTreeMap<String, BTreeSet<Mac>>;
+
+/// Has the sender been heard on this interface?
+pub(super) fn is_heard(heard: &HeardSenders, interface: &str, sender: Mac) -> bool {
+    heard.get(interface).is_some_and(|senders| senders.contains(&sender))
+}
 
 /// Number of unanswered canaries after which a silent peer no longer delays the removal of the old
 /// plan.
 const PATIENCE: u64 = 40;
 /// The same on the way back to the plan before.
 const PATIENCE_BACK: u64 = 6;
+/// The same for a peer of which failure detection knows that nothing arrives from it, or whose
+/// interface is out of use.
+const PATIENCE_CUT: u64 = 2;
 /// What a node announces as its plan while it returns to the plan before: neither of the two.
 pub(super) const BETWEEN: [u8; 8] = [0; 8];
 /// How long frames of the old plan may be in flight after the last peer has moved.
@@ -46,6 +54,8 @@ pub struct Transition {
     pub(super) heard: HeardSenders,
     /// When the change began on this node.
     pub(super) began: Option<u64>,
+    /// The peers that are not heard, whatever plan they have; by interface.
+    pub(super) cut_off: BTreeSet<(String, Mac)>,
     /// By peer: the plan that it sends by, and the time of its last announcement.
     pub(super) peers: BTreeMap<Mac, ([u8; 8], u64)>,
     /// Interfaces on which a peer is missing, and when to send the next canary.
@@ -108,6 +118,20 @@ impl Sides {
     }
 }
 
+impl Sides {
+    /// The peers of the plan before that are heard on some interface in use.
+    pub(super) fn reachable(
+        &self,
+        cut_off: &BTreeSet<(String, Mac)>,
+        usable: impl Fn(&str) -> bool,
+    ) -> BTreeSet<Mac> {
+        let heard = |(_, name, mac): &&Talk| {
+            usable(name) && (cut_off.is_empty() || !cut_off.contains(&(name.clone(), *mac)))
+        };
+        self.old_peers.iter().filter(heard).map(|(_, _, mac)| *mac).collect()
+    }
+}
+
 fn talks(plan: &Prepared) -> BTreeSet<Talk> {
     let mut hops = BTreeSet::new();
     for nexthop in plan.wanted.routes.values().flat_map(|route| &route.nexthops) {
@@ -144,10 +168,15 @@ impl Transition {
         self.peers.get(&peer).is_some_and(|(by, _)| *by == plan)
     }
 
-    /// Until when a silent peer delays the change; `None` if that time has not begun.
-    pub(super) fn patience(&self, peer: Mac) -> Option<u64> {
+    /// Until when a silent peer delays the change; `None` if that time has not begun. Little if the
+    /// peer is known to be `cut_off`.
+    pub(super) fn patience(&self, peer: Mac, cut_off: bool) -> Option<u64> {
         let last = self.peers.get(&peer).map_or(0, |(_, at)| *at);
-        let patience = if self.returns { PATIENCE_BACK } else { PATIENCE };
+        let patience = match (cut_off, self.returns) {
+            (true, _) => PATIENCE_CUT,
+            (false, true) => PATIENCE_BACK,
+            (false, false) => PATIENCE,
+        };
         Some(self.proven_at?.max(last) + patience * self.every)
     }
 }
@@ -160,7 +189,7 @@ impl Prepared {
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = Option<Vid>> + 'a {
         let peers = self.nexthop_peers(route);
-        peers.filter_map(|(vid, _, mac)| (!heard.contains(&(vid, mac))).then_some(vid))
+        peers.filter_map(|(vid, name, mac)| (!is_heard(heard, name, mac)).then_some(vid))
     }
 
     /// VID, interface and peer of each nexthop of a route.
@@ -172,7 +201,11 @@ impl Prepared {
     }
 
     /// VID, interface and peer of a nexthop by its interface and gateway.
-    fn peer<'a>(&self, interface: &'a str, via: IpAddr) -> Option<(Option<Vid>, &'a str, Mac)> {
+    pub(super) fn peer<'a>(
+        &self,
+        interface: &'a str,
+        via: IpAddr,
+    ) -> Option<(Option<Vid>, &'a str, Mac)> {
         let vid = self.interfaces.get(interface)?.vid;
         let peer = self.wanted.neighbours.get(&(interface.to_owned(), via))?.mac;
         Some((vid, interface, peer))

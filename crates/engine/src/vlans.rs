@@ -162,7 +162,7 @@ impl Engine {
         }
         let news = self.stored.in_transition
             && !own_mac
-            && self.heard_peer(now, vid, source, announcement.plan);
+            && self.heard_peer(now, name, source, announcement.plan);
         if announcement.kind == AnnouncementKind::Canary && !own_mac {
             self.answer_canary(now, name, interface.announces);
         }

@@ -10,7 +10,7 @@ use tresse_topology::cluster::{Cluster, Strategy};
 
 use super::{Host, Input, Prepared, Reply, prepared};
 
-fn frame(plan: &Prepared, interface: &str, node: u32, sequence: u64) -> Input {
+pub(super) fn frame(plan: &Prepared, interface: &str, node: u32, sequence: u64) -> Input {
     Input::Frame {
         interface: interface.into(),
         source: Mac([2, 0, 0, 0, 9, 9]),
