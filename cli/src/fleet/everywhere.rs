@@ -105,7 +105,9 @@ pub fn undrain(
     report(object, &lines, dry_run, json)?;
     let there = lines.iter().any(|line| line.steered.is_some());
     if !there {
-        fail::say(&format!("{object} is drained on no node"));
+        let silent = lines.iter().any(|line| line.error.is_some());
+        let which = if silent { "no node that answered" } else { "no node" };
+        fail::say(&format!("{object} is drained on {which}"));
     }
     let fine = there && lines.iter().all(|line| line.error.is_none());
     Ok(if fine { Code::Fine } else { Code::Fault })

@@ -93,7 +93,11 @@ impl<L: ValueEnum + Send + Sync + Copy> FleetArgs<L> {
         if let Some(unknown) = except.iter().find(|name| !names.contains(name)) {
             return Err(wrong(format!("--except: there is no node `{unknown}`")));
         }
-        Ok(names.into_iter().filter(|name| !except.contains(name)).collect())
+        let left: Vec<String> = names.into_iter().filter(|name| !except.contains(name)).collect();
+        if left.is_empty() {
+            return Err(wrong("--except: it names every node, and none is left".into()));
+        }
+        Ok(left)
     }
 
     /// The choice of `--launcher`.

@@ -94,6 +94,10 @@ pub struct WaitLine {
     /// After this time it goes on without that node if the node stays silent, in milliseconds; null
     /// if it waits for as long as it takes.
     pub left_ms: Option<u64>,
+    /// Was that node never heard where the new plan has it, and no path there is known to be broken? Then a
+    /// cable is not where the plan says. Older daemons leave it out.
+    #[serde(default)]
+    pub unheard: Option<bool>,
 }
 
 impl fmt::Display for WaitLine {

@@ -25,10 +25,10 @@ pub(super) fn refuse(current: &Prepared, new: &Prepared) -> Result<(), NodeError
         return Ok(());
     };
     let message = format!(
-        "{address} is {whose}: whoever knows the address would reach another node. Plan with the tresse.lock of the \
+        "it is {whose}: whoever knows the address would reach another node. Plan with the tresse.lock of the \
          plan in force beside the cluster file, which keeps all addresses; or run `tresse withdraw` on every node first"
     );
-    Err(NodeError::Refused { object: new.node.clone(), message })
+    Err(NodeError::Refused { object: address.to_string(), message })
 }
 
 /// The addresses of other nodes that this node sends to, with their names.

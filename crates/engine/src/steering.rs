@@ -73,6 +73,17 @@ impl Steer {
 }
 
 impl Steering {
+    /// The name by which this part is drained: a cable has several (`n0-n1`, `n1-n0`, `n0:eth1`).
+    fn drained_as(&self, object: &str, prepared: &Prepared) -> Option<String> {
+        if self.drained.contains(object) {
+            return Some(object.into());
+        }
+        let parts = &prepared.index.parts;
+        let part = parts.named(object).ok()?;
+        let is = |name: &&String| parts.named(name).is_ok_and(|other| other == part);
+        self.drained.iter().find(is).cloned()
+    }
+
     /// A copy with the change applied.
     pub(super) fn after(&self, steer: &Steer, prepared: &Prepared) -> Result<Self, NodeError> {
         let mut after = self.clone();
@@ -92,7 +103,10 @@ impl Steering {
                                    destinations: drain the node's cables or its switches";
                     return Err(refused(object, message.into()));
                 }
-                let other = after.drained.iter().find(|other| *other != object);
+                if after.drained_as(object, prepared).is_some() {
+                    return Ok(after);
+                }
+                let other = after.drained.first();
                 if let Some(other) = other.filter(|_| prepared.routes_for_others()) {
                     let message = format!(
                         "{other} is drained already, and nodes that route for each other keep off one \
@@ -103,10 +117,11 @@ impl Steering {
                 after.drained.insert(object.clone());
             }
             Steer::Undrain(object) => {
-                if !after.drained.remove(object) {
+                let Some(name) = after.drained_as(object, prepared) else {
                     let message = "this is not drained here: `tresse status` lists what is";
                     return Err(refused(object, message.into()));
-                }
+                };
+                after.drained.remove(&name);
             }
             Steer::Pin { to, rank } => {
                 let pinned = chosen::pin(prepared, to, *rank)?;

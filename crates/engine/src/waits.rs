@@ -53,7 +53,9 @@ impl Engine {
             return Vec::new();
         };
         let since_ms = self.transition.since(now);
-        let own = |what: String| vec![WaitLine { node: None, what, since_ms, left_ms: None }];
+        let own = |what: String| {
+            vec![WaitLine { node: None, what, since_ms, left_ms: None, unheard: None }]
+        };
         let gates = self.gates(current);
         let vids: BTreeSet<u16> =
             unproven(current, &gates, |name| self.usable(name)).map(|vid| vid.0).collect();
@@ -99,7 +101,8 @@ impl Engine {
                     format!("was not heard on {}: the paths there are broken", interfaces.join(" "))
                 }
             };
-            WaitLine { node: Some(node), what, since_ms, left_ms: waiting.left_ms }
+            let unheard = Some(!interfaces.is_empty() && waiting.heard);
+            WaitLine { node: Some(node), what, since_ms, left_ms: waiting.left_ms, unheard }
         };
         nodes.into_iter().map(line).collect()
     }

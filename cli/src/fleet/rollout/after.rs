@@ -84,7 +84,7 @@ impl Run {
             }
         }
         if all {
-            fail::say("rolled back everywhere: a node could not take the plan");
+            fail::say("rolled back everywhere: not every node could change to the plan");
             return Code::Fault;
         }
         fail::say("rolled back, but not on every node that was asked: plans may differ now");
@@ -153,7 +153,7 @@ impl Run {
                     self.generation,
                     count(self.lines.len(), "node")
                 )?,
-                false if stale.is_empty() => {}
+                false if stale.is_empty() || dry_run && code == Code::Fine => {}
                 false => {
                     writeln!(out, "generation {} is not on {}", self.generation, names(&stale))?
                 }

@@ -16,6 +16,8 @@ use crate::output::count;
 const LOOK: Duration = Duration::from_millis(200);
 /// What lasts less long is not worth a line.
 const LONG_MS: u64 = 2000;
+/// A node that is up and was not heard for so long where the plan has it is elsewhere. Nodes themselves give it up later.
+const UNHEARD_MS: u64 = 20_000;
 
 impl Run {
     /// Installs the plan on every node; without a confirm each node rolls back by itself.
@@ -50,16 +52,18 @@ impl Run {
 
     /// Waits until every node has tested what is new and removed what is old. Asks those that are not done,
     /// and when all are done asks all once more: they must be it at the same time.
-    pub fn settle(&mut self, until: Instant) -> bool {
+    pub fn settle(&mut self, until: Instant, force: bool) -> bool {
         let mut asked: Option<BTreeSet<String>> = None;
         loop {
             let which = |name: &str| asked.as_ref().is_none_or(|asked| asked.contains(name));
             let answers = self.fleet.each(which, Client::status);
             let mut shown = Vec::new();
             let mut waits: BTreeMap<String, String> = BTreeMap::new();
+            let mut lost = false;
             for (node, answer) in answers {
                 let why = match answer {
                     Ok(status) => {
+                        lost |= !force && self.misses_a_node(&status);
                         let why = self.waits(&node, &status);
                         shown.extend(state(&status, why.as_ref()).map(|s| (node.clone(), s)));
                         why
@@ -75,8 +79,10 @@ impl Run {
                 }
                 continue;
             }
-            if Instant::now() >= until {
-                for (node, why) in waits {
+            if lost || Instant::now() >= until {
+                let cables = "; `tresse cables` on that node says where its cables lead";
+                for (node, mut why) in waits {
+                    why.push_str(if lost { cables } else { "" });
                     self.lines.entry(node).or_default().error = Some(why);
                 }
                 return false;
@@ -84,6 +90,14 @@ impl Run {
             asked = Some(waits.into_keys().collect());
             std::thread::sleep(LOOK);
         }
+    }
+
+    /// Is there a node of this rollout that is not where the plan has it?
+    fn misses_a_node(&self, status: &Status) -> bool {
+        let takes_part =
+            |node: &Option<String>| node.as_ref().is_some_and(|node| self.lines.contains_key(node));
+        let mut waits = status.waits.iter().filter(|wait| takes_part(&wait.node));
+        waits.any(|wait| wait.unheard == Some(true) && wait.since_ms >= UNHEARD_MS)
     }
 
     /// Confirms on every node. A node that fails is asked once more, because only its answer may have been lost.

@@ -43,7 +43,8 @@ pub struct Rollout {
     /// Validate the plan on every node, print what each would do, and do nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Install also what would cut the connections by which the nodes are managed.
+    /// Install also what would cut the connections by which the nodes are managed, and go on although a node is not heard
+    /// where the plan has it.
     #[arg(long)]
     force: bool,
 }
@@ -98,7 +99,7 @@ impl Rollout {
             ..request
         };
         if !run.timed(|run| run.apply(&request), |s| &mut s.apply)
-            || !run.timed(|run| run.settle(until), |s| &mut s.settle)
+            || !run.timed(|run| run.settle(until, self.force), |s| &mut s.settle)
             || !run.timed(|run| run.confirm(limit), |s| &mut s.confirm)
         {
             return Ok(run.undo());

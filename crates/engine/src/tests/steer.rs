@@ -234,3 +234,28 @@ fn a_drain_that_fails_is_not_done_later() {
     assert!(host.disk.steering.drained.is_empty());
     assert!(!host.published.iter().any(|(kind, _)| kind == "drained"));
 }
+
+/// A cable has a name from each of its ends, and by each NIC.
+#[test]
+fn a_cable_is_undrained_by_any_of_its_names() {
+    let text = "[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n";
+    let prepared = prepared(text);
+    let mut host = host(&prepared);
+    host.apply(&prepared).unwrap().unwrap();
+    let mut steer = |steer: Steer| {
+        let made = |call| Input::Steer { call, steer, force: false, dry_run: false };
+        let reply = host.call(made);
+        host.settle();
+        (reply.unwrap(), host.engine.status(host.now).drained)
+    };
+    for name in ["n0-n1", "n0:eth1"] {
+        let (reply, drained) = steer(Steer::Drain("n1-n0".into()));
+        assert!(reply.is_ok(), "{reply:?}");
+        assert_eq!(drained, ["n1-n0"]);
+        let (again, drained) = steer(Steer::Drain(name.into()));
+        assert!(again.is_ok(), "{again:?}");
+        assert_eq!(drained, ["n1-n0"]);
+        let (reply, drained) = steer(Steer::Undrain(name.into()));
+        assert!(reply.is_ok() && drained.is_empty(), "{reply:?} {drained:?}");
+    }
+}
