@@ -2,7 +2,7 @@
 //! before it is unplugged.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tresse_lab::blueprint::{Blueprint, Cable, End};
 use tresse_lab::recable::{Moves, recable};
@@ -11,6 +11,8 @@ use crate::lab::{Lab, Planned};
 
 /// How long a hand needs for moving a cable.
 const HAND: Duration = Duration::from_secs(2);
+/// How long sessions may take to come up.
+const SESSIONS: Duration = Duration::from_secs(60);
 
 /// What was done to a lab so that its cables are those of another plan.
 #[derive(Debug, Default)]
@@ -44,7 +46,7 @@ impl Moved {
             drained.truncate(1);
         }
         for object in &drained {
-            lab.on_all(lab.now(), &["drain", object])?;
+            drain(lab, object)?;
         }
         let moves = recable(lab.directory(), &wanted, HAND).map_err(|e| e.to_string())?;
         if !moves.plug.is_empty() {
@@ -66,6 +68,18 @@ impl Moved {
     /// What refused.
     pub fn finish(self, lab: &Lab) -> Result<(), String> {
         self.drained.iter().try_for_each(|object| lab.on_all(lab.now(), &["undrain", object]))
+    }
+}
+
+/// Drains a part on all nodes. Where sessions of a lab that has just come up, or of a machine that stood still, are
+/// not up yet, a node counts the other paths as broken and refuses.
+fn drain(lab: &Lab, object: &str) -> Result<(), String> {
+    let until = Instant::now() + SESSIONS;
+    loop {
+        match lab.on_all(lab.now(), &["drain", object]) {
+            Err(_) if Instant::now() < until => std::thread::sleep(HAND),
+            answer => return answer.map(drop),
+        }
     }
 }
 

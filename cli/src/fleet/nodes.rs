@@ -2,10 +2,11 @@
 //! node, which passes requests and replies through. The daemons of a lab on this machine have their
 //! sockets here, whatever namespaces they run in, and need no program between.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -15,10 +16,12 @@ use tresse_topology::cluster::Cluster;
 
 use super::launcher::Launcher;
 use super::remedy;
-use crate::fail::{Code, Failure};
+use crate::fail::{self, Code, Failure};
 
 /// The longest time that a node may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A node that does not answer for so long is named.
+const SILENT: Duration = Duration::from_secs(5);
 
 /// How many nodes are asked at once.
 const AT_ONCE: usize = 64;
@@ -134,7 +137,8 @@ impl Fleet {
         let answers: Vec<Mutex<Option<Result<T, Failure>>>> =
             members.iter().map(|_| Mutex::new(None)).collect();
         let next = AtomicUsize::new(0);
-        let work = || {
+        let (answered, arrived) = mpsc::channel();
+        let work = |answered: &mpsc::Sender<String>| {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(member) = members.get(at) else { return };
@@ -143,14 +147,23 @@ impl Fleet {
                 if !keep {
                     member.client = None;
                 }
+                // Nobody listens to the last ones if the thread that started this one has panicked.
+                let _ = answered.send(member.name.clone());
                 *answers[at].lock().expect("no thread panics while it holds the lock") =
                     Some(answer);
             }
         };
+        let asked = members
+            .iter()
+            .map(|m| m.lock().expect("no thread panics while it holds the lock").name.clone())
+            .collect();
         std::thread::scope(|scope| {
             for _ in 0..members.len().min(AT_ONCE) {
-                scope.spawn(work);
+                let answered = answered.clone();
+                scope.spawn(move || work(&answered));
             }
+            drop(answered);
+            name_silent(asked, &arrived);
         });
         let names = members
             .iter()
@@ -158,6 +171,25 @@ impl Fleet {
         let names: Vec<String> = names.collect();
         let answers = answers.into_iter().filter_map(|a| a.into_inner().ok().flatten());
         names.into_iter().zip(answers).collect()
+    }
+}
+
+/// Says once which nodes do not answer, if none does for a while, and returns when all have answered.
+fn name_silent(mut asked: BTreeSet<String>, arrived: &mpsc::Receiver<String>) {
+    let mut said = false;
+    loop {
+        match arrived.recv_timeout(SILENT) {
+            Ok(name) => _ = asked.remove(&name),
+            Err(mpsc::RecvTimeoutError::Timeout) if said => {}
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                let names: Vec<&str> = asked.iter().map(String::as_str).collect();
+                let names = tresse_base::hostlist::collapse(&names).join(",");
+                let longest = PATIENCE.as_secs();
+                fail::say(&format!("{names}: no answer yet; waits {longest} s at most"));
+                said = true;
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
     }
 }
 
