@@ -71,6 +71,12 @@ pub fn named(names: &[String], addresses: &[String]) -> String {
     plain(&words.join(" ")).into_owned()
 }
 
+/// Names in short: `n[0-3]`.
+pub fn hostlist(names: &[String]) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    hostlist::collapse(&names).join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

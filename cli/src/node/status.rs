@@ -117,6 +117,9 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
     if !status.backup.is_empty() {
         writeln!(out, "on their backup path: {}", status.backup.join(" "))?;
     }
+    if !status.cut.is_empty() {
+        writeln!(out, "NO PATH WORKS to {}", output::hostlist(&status.cut))?;
+    }
     if !status.unprotected.is_empty() {
         writeln!(out, "without a backup now: {}", status.unprotected.join(" "))?;
     }

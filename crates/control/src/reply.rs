@@ -43,6 +43,9 @@ pub struct Status {
     /// Destinations whose traffic uses the planned paths, but whose backup is missing or broken.
     #[serde(default)]
     pub unprotected: Vec<String>,
+    /// Nodes to which every path of the plan is known to be broken or has no interface. Older daemons leave it out.
+    #[serde(default)]
+    pub cut: Vec<String>,
     /// Number of BFD sessions of this node.
     #[serde(default)]
     pub sessions: u32,

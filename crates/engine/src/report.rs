@@ -1,5 +1,8 @@
 //! Answers the control calls that need no new observation of the kernel: GetStatus and GetCounters.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use tresse_base::id::Vid;
 use tresse_base::units::Prefix;
 use tresse_control::{CounterLine, FORMAT, FusedLine, OtherLine, Status};
@@ -7,6 +10,8 @@ use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, PROTOCOL};
 
 use super::Engine;
 use super::gate::Gate;
+use super::index::PathEntry;
+use super::prepared::Prepared;
 
 impl Engine {
     /// The reply to GetStatus.
@@ -28,6 +33,7 @@ impl Engine {
             pinned: self.pinned(),
             weighted: self.weighted(),
             unprotected: self.unprotected(),
+            cut: self.cut(),
             sessions: 0,
             sessions_up: 0,
             engine: self.label_engine().into(),
@@ -122,6 +128,34 @@ impl Engine {
         backups.map(|(dst, _)| dst.address.to_string()).collect()
     }
 
+    /// The names of the nodes of [`Engine::cut_pairs`].
+    fn cut(&self) -> Vec<String> {
+        let Some(current) = &self.stored.current else { return Vec::new() };
+        let name = |pair: &[PathEntry]| current.index.node(pair[0].id.dst).to_owned();
+        self.cut_pairs().map(name).collect()
+    }
+
+    /// The paths to each node that none of them leads to: each is broken, has no interface, or its VLAN is
+    /// fused. None while plans change, as paths of both are in use then.
+    fn cut_pairs(&self) -> impl Iterator<Item = &[PathEntry]> {
+        let current = self.stored.current.as_ref();
+        let current = current.filter(|_| self.view.is_some() && !self.stored.in_transition);
+        let fails = |current: &Prepared, entry: &PathEntry| {
+            let interface = current.index.interface(entry);
+            let vid = current.interfaces.get(interface).and_then(|interface| interface.vid);
+            self.is_broken(entry.watched)
+                || !self.usable(interface)
+                || vid.is_some_and(|vid| self.stored.fused.contains_key(&vid))
+        };
+        let pairs = current.into_iter().flat_map(|current| {
+            let pairs = current.index.pairs();
+            pairs.map(move |pair| (current, pair))
+        });
+        pairs
+            .filter(move |(current, pair)| pair.iter().all(|entry| fails(current, entry)))
+            .map(|(_, pair)| pair)
+    }
+
     /// Destinations whose traffic uses a backup: the primary route is gone, or the primary path is
     /// broken or its VLAN fused.
     fn on_backup(&self) -> Vec<String> {
@@ -134,9 +168,15 @@ impl Engine {
         };
         let is_rested =
             |nexthop: &Nexthop| current.watches.is_first_hop(nexthop, &self.free.rested);
+        let cut: BTreeSet<IpAddr> = self
+            .cut_pairs()
+            .flat_map(|pair| &pair[0].nexthops)
+            .map(|(destination, _)| destination.address)
+            .collect();
         let primaries = current.wanted.routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY);
         primaries
             .filter(|(_, route)| !route.nexthops.iter().all(is_rested))
+            .filter(|((dst, _), _)| !cut.contains(&dst.address))
             .filter(|&(&(dst, metric), route)| match self.holds((dst, metric)) {
                 true => route.nexthops.iter().all(unused),
                 false => self.holds((dst, METRIC_BACKUP)),

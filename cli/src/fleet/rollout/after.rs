@@ -25,7 +25,10 @@ struct Answer<'a> {
 fn remarks(status: &Status) -> Vec<String> {
     let held = |line: &&PendingLine| line.kind != "plan";
     let pending: Vec<PendingLine> = status.pending.iter().filter(held).cloned().collect();
-    status.drift.iter().map(|line| line.why.clone()).chain(waiting(&pending)).collect()
+    let cut = output::hostlist(&status.cut);
+    let cut = (!cut.is_empty()).then(|| format!("no path of it to {cut} works"));
+    let drift = status.drift.iter().map(|line| line.why.clone());
+    drift.chain(waiting(&pending)).chain(cut).collect()
 }
 
 impl Run {

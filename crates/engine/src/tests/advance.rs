@@ -197,3 +197,21 @@ fn a_plan_that_gives_an_address_of_a_node_to_another_is_refused_and_nothing_is_c
     }
     assert_eq!((host.kernel.comparable(), host.disk.clone()), before);
 }
+
+#[test]
+fn a_node_that_no_sound_path_leads_to_is_cut_off_and_not_on_a_backup() {
+    let plan = ring(1);
+    let mut host = Host::new(false);
+    for (name, (mac, _)) in &plan.wanted.nics {
+        host.kernel.observed.links.get_mut(name).unwrap().mac = Some(*mac);
+    }
+    host.apply(&plan).unwrap().unwrap();
+    host.settle();
+    path_event(&mut host, &[]);
+    assert_eq!(host.engine.status(host.now).cut, [""; 0]);
+    let by_eth0 = plan.watches.paths().iter().filter(|watch| watch.nexthop.interface == "eth0");
+    path_event(&mut host, &by_eth0.map(|watch| watch.id).collect::<Vec<PathId>>());
+    let status = host.engine.status(host.now);
+    assert!(status.cut.contains(&"n0".into()) && !status.cut.contains(&"n2".into()), "{status:?}");
+    assert!(!status.backup.contains(&"10.77.0.1".into()), "{status:?}");
+}
