@@ -3,7 +3,7 @@
 //! determine the change.
 //!
 //! A round is good if the rollout succeeds, if it has ended and every node is settled within
-//! [`SETTLED`] (judged on the machine itself; in the emulated machine the time is only reported), if no
+//! `SETTLED` (judged on the machine itself; in the emulated machine the time is only reported), if no
 //! datagram is lost or arrives twice, if none overtakes another of a pair whose paths stay the same, and
 //! if all pairs answer afterwards.
 

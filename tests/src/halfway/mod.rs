@@ -1,8 +1,8 @@
 //! The trial of broken rollouts: at each step of a rollout something breaks, and in the end every node has
 //! the same plan, or it is said which node has which.
 //!
-//! Every request of the rollout passes a checkpoint ([`checkpoint`]), which stops it at a step. There the trial breaks
-//! something ([`fault`]), lets the rollout go on, and mends it after a while. A row, that is one fault at one
+//! Every request of the rollout passes a checkpoint (`checkpoint`), which stops it at a step. There the trial breaks
+//! something (`fault`), lets the rollout go on, and mends it after a while. A row, that is one fault at one
 //! step, is good if
 //!
 //! - the rollout ends, and the nodes come to rest;

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// What lasts less long is not worth a line.
 const LONG_MS: u64 = 2000;
 /// A node that is up and was not heard for so long where the plan has it is elsewhere. Nodes themselves give it up later.
-const UNHEARD_MS: u64 = 20_000;
+const UNHEARD_MS: u64 = 35_000;
 
 impl Run {
     /// Installs the plan on every node; without a confirm each node rolls back by itself.
@@ -59,11 +59,13 @@ impl Run {
             let answers = self.fleet.each(which, Client::status);
             let mut shown = Vec::new();
             let mut waits: BTreeMap<String, String> = BTreeMap::new();
-            let mut lost = false;
+            let mut lost: BTreeSet<String> = BTreeSet::new();
             for (node, answer) in answers {
                 let why = match answer {
                     Ok(status) => {
-                        lost |= !force && self.misses_a_node(&status);
+                        if !force && self.misses_a_node(&status) {
+                            lost.insert(node.clone());
+                        }
                         let why = self.waits(&node, &status);
                         shown.extend(state(&status, why.as_ref()).map(|s| (node.clone(), s)));
                         why
@@ -79,10 +81,10 @@ impl Run {
                 }
                 continue;
             }
-            if lost || Instant::now() >= until {
+            if !lost.is_empty() || Instant::now() >= until {
                 let cables = "; `tresse cables` on that node says where its cables lead";
                 for (node, mut why) in waits {
-                    why.push_str(if lost { cables } else { "" });
+                    why.push_str(if lost.contains(&node) { cables } else { "" });
                     self.lines.entry(node).or_default().error = Some(why);
                 }
                 return false;
