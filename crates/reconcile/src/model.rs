@@ -1,4 +1,4 @@
-//! A fake kernel for tests: an [`Observed`] that follows the rules of Linux which a wrong order of
+//! A fake kernel for tests: an [`Observed`](crate::Observed) that follows the rules of Linux which a wrong order of
 //! operations would violate. Never part of the daemon.
 //!
 //! Source: K1, K2, K15, K16, and experiments on Linux 6.18: routes through nexthop objects survive
