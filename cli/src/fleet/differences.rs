@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use tresse_control::{ApplyRequest, OperationLine};
+use tresse_control::{ApplyRequest, Client, OperationLine};
 
 use super::nodes::FleetArgs;
 use crate::fail::{self, Code, Failure};
@@ -20,6 +20,13 @@ struct NodeOperation<'a> {
     operation: &'a OperationLine,
 }
 
+/// A node that has another plan, although installing this one would change nothing in its kernel, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct NodePlan<'a> {
+    node: &'a str,
+    generation: Option<&'a str>,
+}
+
 /// A node that could not be asked, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct NodeError<'a> {
@@ -28,7 +35,8 @@ struct NodeError<'a> {
 }
 
 /// Asks every node of a cluster file what installing its plan would do, and prints that. Exits with
-/// 0 if no node would do anything, with 1 if one would or cannot take the plan.
+/// 0 if all nodes have the plan and none would do anything, with 1 if one has another, would do something or cannot take
+/// the plan.
 pub fn show(file: &Path, args: &FleetArgs, json: bool) -> Result<Code, Failure> {
     let cluster = ClusterArgs { file: file.to_owned(), lock: None };
     let plan = cluster.plan()?;
@@ -39,13 +47,25 @@ pub fn show(file: &Path, args: &FleetArgs, json: bool) -> Result<Code, Failure> 
         ..ApplyRequest::default()
     };
     let mut fleet = args.fleet(args.nodes(plan.cluster())?);
-    let answers = fleet.each(|_| true, |client| client.apply(&request));
-    let (mut code, mut operations, mut changed) = (Code::Fine, 0, 0);
+    let ask = |client: &mut Client| Ok((client.apply(&request)?, client.status()?.generation));
+    let answers = fleet.each(|_| true, ask);
+    let (mut code, mut operations, mut changed, mut others) = (Code::Fine, 0, 0, 0);
     let all = answers.len();
     let mut out = output::stdout();
     for (node, answer) in answers {
         match answer {
-            Ok(applied) => {
+            Ok((applied, has)) => {
+                if applied.operations.is_empty() && has.as_deref() != Some(plan.generation()) {
+                    others += 1;
+                    if json {
+                        let generation = has.as_deref();
+                        output::json_line(&mut out, &NodePlan { node: &node, generation })?;
+                    } else {
+                        let has = has.map_or("no plan".into(), |has| format!("plan {has}"));
+                        let words = "though this one would change nothing in its kernel";
+                        writeln!(out, "{node}: has {has}, {words}")?;
+                    }
+                }
                 operations += applied.operations.len();
                 changed += usize::from(!applied.operations.is_empty());
                 for operation in &applied.operations {
@@ -70,5 +90,5 @@ pub fn show(file: &Path, args: &FleetArgs, json: bool) -> Result<Code, Failure> 
     out.flush()?;
     let of = count(all, "node");
     fail::say(&format!("{} on {changed} of {of}", count(operations, "operation")));
-    Ok(if code == Code::Fine && operations > 0 { Code::Fault } else { code })
+    Ok(if code == Code::Fine && operations + others > 0 { Code::Fault } else { code })
 }
