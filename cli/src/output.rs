@@ -72,8 +72,9 @@ pub fn named(names: &[String], addresses: &[String]) -> String {
 }
 
 /// Names in short: `n[0-3]`.
-pub fn hostlist(names: &[String]) -> String {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+pub fn hostlist(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let names: Vec<_> = names.into_iter().collect();
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     hostlist::collapse(&names).join(",")
 }
 

@@ -17,6 +17,7 @@ use tresse_topology::cluster::Cluster;
 use super::launcher::Launcher;
 use super::remedy;
 use crate::fail::{self, Code, Failure};
+use crate::output;
 
 /// The longest time that a node may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -182,8 +183,7 @@ fn name_silent(mut asked: BTreeSet<String>, arrived: &mpsc::Receiver<String>) {
             Ok(name) => _ = asked.remove(&name),
             Err(mpsc::RecvTimeoutError::Timeout) if said => {}
             Err(mpsc::RecvTimeoutError::Timeout) => {
-                let names: Vec<&str> = asked.iter().map(String::as_str).collect();
-                let names = tresse_base::hostlist::collapse(&names).join(",");
+                let names = output::hostlist(&asked);
                 let longest = PATIENCE.as_secs();
                 fail::say(&format!("{names}: no answer yet; waits {longest} s at most"));
                 said = true;

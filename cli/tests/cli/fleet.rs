@@ -49,6 +49,8 @@ fn what_is_no_daemon_is_not_believed() {
 fn nodes_that_are_left_out_must_exist() {
     let ran = tresse(["rollout", FILE, "--except", "n9"]).exits(2);
     assert!(ran.stderr.contains("no node `n9`"), "{}", ran.stderr);
+    let ran = tresse(["rollout", FILE, "--except", "n[0-2]"]).exits(2);
+    assert!(ran.stderr.contains("names every node"), "{}", ran.stderr);
 }
 
 /// The remedy fits the failure: a daemon that was not asked is not said to be down.

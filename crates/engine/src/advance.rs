@@ -11,7 +11,7 @@ use tresse_control::Alert;
 use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
-use super::transition::{BETWEEN, HeardSenders, LINGER_MS, Sides, Talk, Transition, is_heard};
+use super::transition::{BETWEEN, LINGER_MS, Senders, Sides, Talk, Transition, is_among};
 use super::{Effect, Engine, Prepared, publish};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
@@ -167,14 +167,16 @@ impl Engine {
         }
 
         let cut_off = self.cut_off(current, &old);
-        let patience: Vec<Option<u64>> = if self.stored.moved {
+        let patience: Vec<Option<u64>> = if self.stored.moved && holders.is_empty() {
+            Vec::new()
+        } else if self.stored.moved {
             let heard = sides.reachable(&cut_off, usable_now);
             let until = |peer: &Mac| self.transition.patience(*peer, !heard.contains(peer));
             holders.iter().map(until).collect()
         } else {
-            let cut_off = |name: &str, peer| cut_off.contains(&(name.to_owned(), peer));
-            let until =
-                |(name, peer): &(&str, Mac)| self.transition.patience(*peer, cut_off(name, *peer));
+            let until = |(name, peer): &(&str, Mac)| {
+                self.transition.patience(*peer, is_among(&cut_off, name, *peer))
+            };
             missing.iter().map(until).collect()
         };
         self.transition.cut_off = cut_off;
@@ -217,9 +219,9 @@ impl Engine {
 
     /// The peers that are not heard whatever plan they have, by interface: failure detection knows of
     /// every path of the two plans that begins with them that it is broken.
-    fn cut_off(&self, current: &Prepared, old: &Prepared) -> BTreeSet<(String, Mac)> {
+    fn cut_off(&self, current: &Prepared, old: &Prepared) -> Senders {
         let broken = &self.stored.broken;
-        let (mut silent, mut heard) = (BTreeSet::new(), BTreeSet::new());
+        let (mut silent, mut heard) = (Senders::new(), Senders::new());
         if broken.is_empty() {
             return silent;
         }
@@ -228,10 +230,12 @@ impl Engine {
                 let peer = plan.peer(&nexthop.interface, nexthop.via);
                 let Some((_, interface, mac)) = peer else { continue };
                 let of = if broken.contains(nexthop) { &mut silent } else { &mut heard };
-                of.insert((interface.to_owned(), mac));
+                of.entry(interface.to_owned()).or_default().insert(mac);
             }
         }
-        silent.retain(|peer| !heard.contains(peer));
+        for (interface, senders) in &mut silent {
+            senders.retain(|mac| !is_among(&heard, interface, *mac));
+        }
         silent
     }
 
@@ -265,11 +269,11 @@ pub(super) fn unproven<'a>(
 pub(super) fn unheard<'a>(
     peers: &'a BTreeSet<Talk>,
     gates: &BTreeMap<Vid, Gate>,
-    heard: &HeardSenders,
+    heard: &Senders,
     usable: impl Fn(&str) -> bool,
 ) -> BTreeSet<(&'a str, Mac)> {
     let unheard = peers.iter().filter(|(vid, name, mac)| {
-        usable(name) && Gate::of(gates, *vid) == Gate::Open && !is_heard(heard, name, *mac)
+        usable(name) && Gate::of(gates, *vid) == Gate::Open && !is_among(heard, name, *mac)
     });
     unheard.map(|(_, name, mac)| (name.as_str(), *mac)).collect()
 }

@@ -14,8 +14,8 @@ use super::prepared::Prepared;
 pub(super) fn refuse(current: &Prepared, new: &Prepared) -> Result<(), NodeError> {
     let given = |old: &Prepared, of: &Prepared| {
         let others = others(old);
-        let own = of.wanted.addresses.iter().map(|(_, address)| *address);
-        own.filter_map(|address| Some((address, (*others.get(&address)?).to_owned()))).next()
+        let mut own = of.wanted.addresses.iter().map(|(_, address)| *address);
+        own.find_map(|address| Some((address, (*others.get(&address)?).to_owned())))
     };
     let (address, whose) = if let Some((address, node)) = given(current, new) {
         (address, format!("this node's in the new plan and {node}'s in the plan in force"))

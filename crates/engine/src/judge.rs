@@ -13,7 +13,7 @@ use tresse_reconcile::{
 use super::gate::Gated;
 use super::job::{Job, Purpose};
 use super::target::{Plans, Target, target, whole};
-use super::transition::HeardSenders;
+use super::transition::Senders;
 use super::{Effect, Engine, REPAIR_MS, View, exchanged, guard, line, publish};
 
 impl Engine {
@@ -30,7 +30,7 @@ impl Engine {
         };
         let old = old.filter(|_| self.settings.canary);
         let old_gates = old.map(|o| self.gates(o)).unwrap_or_default();
-        let nobody = HeardSenders::new();
+        let nobody = Senders::new();
         let heard = match (replaces, self.stored.moved) {
             (true, _) => Some(&nobody),
             (false, true) => None,

@@ -24,13 +24,13 @@ use tresse_reconcile::WantedRoute;
 
 use super::prepared::Prepared;
 
-/// The senders whose announcements this node has heard during a change of plans: by the interface
-/// that they came in by, as a NIC that is heard elsewhere is not where the plan says.
-pub type HeardSenders = BTreeMap<String, BTreeSet<Mac>>;
+/// The senders whose announcements this node has heard during a change of plans, or those that it
+/// cannot hear: by the interface, as a NIC that is heard elsewhere is not where the plan says.
+pub type Senders = BTreeMap<String, BTreeSet<Mac>>;
 
-/// Has the sender been heard on this interface?
-pub(super) fn is_heard(heard: &HeardSenders, interface: &str, sender: Mac) -> bool {
-    heard.get(interface).is_some_and(|senders| senders.contains(&sender))
+/// Is the sender among these on this interface?
+pub(super) fn is_among(senders: &Senders, interface: &str, sender: Mac) -> bool {
+    senders.get(interface).is_some_and(|senders| senders.contains(&sender))
 }
 
 /// Number of unanswered canaries after which a silent peer no longer delays the removal of the old
@@ -51,11 +51,11 @@ pub(super) const REPORT_MS: u64 = 2000;
 /// which plan each peer sends, and when the old plan can be removed.
 #[derive(Debug, Default)]
 pub struct Transition {
-    pub(super) heard: HeardSenders,
+    pub(super) heard: Senders,
     /// When the change began on this node.
     pub(super) began: Option<u64>,
     /// The peers that are not heard, whatever plan they have; by interface.
-    pub(super) cut_off: BTreeSet<(String, Mac)>,
+    pub(super) cut_off: Senders,
     /// By peer: the plan that it sends by, and the time of its last announcement.
     pub(super) peers: BTreeMap<Mac, ([u8; 8], u64)>,
     /// Interfaces on which a peer is missing, and when to send the next canary.
@@ -116,18 +116,14 @@ impl Sides {
         let digest = self.new.digest();
         self.both.iter().copied().filter(|peer| !transition.moved(*peer, digest)).collect()
     }
-}
 
-impl Sides {
-    /// The peers of the plan before that are heard on some interface in use.
+    /// The peers of the plan before that some interface in use is not cut off from.
     pub(super) fn reachable(
         &self,
-        cut_off: &BTreeSet<(String, Mac)>,
+        cut_off: &Senders,
         usable: impl Fn(&str) -> bool,
     ) -> BTreeSet<Mac> {
-        let heard = |(_, name, mac): &&Talk| {
-            usable(name) && (cut_off.is_empty() || !cut_off.contains(&(name.clone(), *mac)))
-        };
+        let heard = |(_, name, mac): &&Talk| usable(name) && !is_among(cut_off, name, *mac);
         self.old_peers.iter().filter(heard).map(|(_, _, mac)| *mac).collect()
     }
 }
@@ -146,7 +142,7 @@ fn talks(plan: &Prepared) -> BTreeSet<Talk> {
 
 impl Transition {
     /// The announcements heard since the plan in force was committed.
-    pub const fn heard(&self) -> &HeardSenders {
+    pub const fn heard(&self) -> &Senders {
         &self.heard
     }
 
@@ -185,11 +181,11 @@ impl Prepared {
     /// The VIDs on which the peer of a route was not heard.
     pub(super) fn unheard<'a>(
         &'a self,
-        heard: &'a HeardSenders,
+        heard: &'a Senders,
         route: &'a WantedRoute,
     ) -> impl Iterator<Item = Option<Vid>> + 'a {
         let peers = self.nexthop_peers(route);
-        peers.filter_map(|(vid, name, mac)| (!is_heard(heard, name, mac)).then_some(vid))
+        peers.filter_map(|(vid, name, mac)| (!is_among(heard, name, mac)).then_some(vid))
     }
 
     /// VID, interface and peer of each nexthop of a route.

@@ -6,7 +6,7 @@ use tresse_base::units::Mac;
 use tresse_control::{Alert, PendingLine, WaitLine};
 
 use super::advance::{unheard, unproven};
-use super::transition::REPORT_MS;
+use super::transition::{REPORT_MS, is_among};
 use super::{Effect, Engine, Prepared, publish};
 
 impl Engine {
@@ -81,8 +81,7 @@ impl Engine {
         } else {
             let (peers, heard) = (&sides.new_peers, &self.transition.heard);
             for (interface, mac) in unheard(peers, &gates, heard, |name| self.usable(name)) {
-                let cut_off = cut_off.contains(&(interface.to_owned(), mac));
-                add(current, mac, Some(interface), cut_off);
+                add(current, mac, Some(interface), is_among(cut_off, interface, mac));
             }
         }
         if nodes.is_empty() {

@@ -127,7 +127,7 @@ pub fn report(
             writeln!(out)?;
         }
         if !missed.is_empty() {
-            let names = tresse_base::hostlist::collapse(&missed).join(",");
+            let names = output::hostlist(&missed);
             writeln!(out, "missed by {names}: run the same command with `--to {names}`")?;
             if kept > 0 {
                 writeln!(out, "they keep about {kept} bytes of it and go on from there")?;

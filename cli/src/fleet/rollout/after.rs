@@ -7,7 +7,7 @@ use std::io::Write;
 use serde::Serialize;
 use tresse_control::{Client, ClientError, FORMAT, NodeError, PendingLine, Status, waiting};
 
-use super::state::{NodeState, Run, Seconds, names};
+use super::state::{NodeState, Run, Seconds};
 use crate::fail::{self, Code, Failure};
 use crate::output::{self, count, plain};
 
@@ -157,9 +157,12 @@ impl Run {
                     count(self.lines.len(), "node")
                 )?,
                 false if stale.is_empty() || dry_run && code == Code::Fine => {}
-                false => {
-                    writeln!(out, "generation {} is not on {}", self.generation, names(&stale))?
-                }
+                false => writeln!(
+                    out,
+                    "generation {} is not on {}",
+                    self.generation,
+                    output::hostlist(&stale)
+                )?,
             }
             if code == Code::Partly {
                 self.who_has_which(&mut out)?;
@@ -178,10 +181,13 @@ impl Run {
         }
         for (plan, nodes) in plans {
             match plan {
-                Some(plan) => writeln!(out, "{}: {plan}", names(&nodes))?,
-                None => {
-                    writeln!(out, "{}: not known, {} was sent", names(&nodes), self.generation)?
-                }
+                Some(plan) => writeln!(out, "{}: {plan}", output::hostlist(&nodes))?,
+                None => writeln!(
+                    out,
+                    "{}: not known, {} was sent",
+                    output::hostlist(&nodes),
+                    self.generation
+                )?,
             }
         }
         Ok(())

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use tresse_control::{ApplyRequest, Client, Status};
 
 use super::progress::Shown;
-use super::state::{Run, names};
+use super::state::Run;
 use crate::fail::{self, Code};
-use crate::output::count;
+use crate::output::{self, count};
 
 /// How long a change of plans that is under way may last before it stops the rollout, and how often that is
 /// looked at.
@@ -99,7 +99,7 @@ impl Run {
             fail::say(&format!(
                 "{} is left out and has the plan before the present one, which the others keep for it no longer: \
                  pairs with it may not work until it has this plan",
-                names(&away)
+                output::hostlist(&away)
             ));
         }
         if versions.len() > 1 {
@@ -115,7 +115,8 @@ impl Run {
             for line in self.lines.values() {
                 of.entry(line.before.as_deref().unwrap_or("no plan")).or_default().push(&line.node);
             }
-            let each = of.iter().map(|(plan, nodes)| format!("{plan} on {}", names(nodes)));
+            let each =
+                of.iter().map(|(plan, nodes)| format!("{plan} on {}", output::hostlist(nodes)));
             fail::say(&format!("plans differ: {}", each.collect::<Vec<_>>().join(", ")));
         }
         (code, Vec::new())

@@ -16,7 +16,8 @@ use crate::output::count;
 const LOOK: Duration = Duration::from_millis(200);
 /// What lasts less long is not worth a line.
 const LONG_MS: u64 = 2000;
-/// A node that is up and was not heard for so long where the plan has it is elsewhere. Nodes themselves give it up later.
+/// A node that answers the operator, and was not heard by another for so long where the plan has it, is elsewhere. The
+/// nodes themselves wait longer, and would then send there.
 const UNHEARD_MS: u64 = 35_000;
 
 impl Run {
@@ -51,7 +52,8 @@ impl Run {
     }
 
     /// Waits until every node has tested what is new and removed what is old. Asks those that are not done,
-    /// and when all are done asks all once more: they must be it at the same time.
+    /// and when all are done asks all once more: they must be it at the same time. Ends early where a node does not
+    /// hear another, unless `force`.
     pub fn settle(&mut self, until: Instant, force: bool) -> bool {
         let mut asked: Option<BTreeSet<String>> = None;
         loop {
@@ -94,7 +96,7 @@ impl Run {
         }
     }
 
-    /// Is there a node of this rollout that is not where the plan has it?
+    /// Does this node not hear another node of the rollout where the plan has it?
     fn misses_a_node(&self, status: &Status) -> bool {
         let takes_part =
             |node: &Option<String>| node.as_ref().is_some_and(|node| self.lines.contains_key(node));

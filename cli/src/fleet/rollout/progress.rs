@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use tresse_base::hostlist;
-
 use crate::fail;
+use crate::output;
 
 /// The state of a node in a rollout, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +42,7 @@ impl Progress {
             }
         }
         let line = |(words, nodes): &(String, Vec<String>)| {
-            let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
-            format!("{}: {words}", hostlist::collapse(&nodes).join(","))
+            format!("{}: {words}", output::hostlist(nodes))
         };
         groups.values().map(line).collect()
     }

@@ -68,8 +68,3 @@ impl Run {
         answer
     }
 }
-
-/// Formats node names as a hostlist: `n[00-15]`.
-pub fn names(nodes: &[&str]) -> String {
-    tresse_base::hostlist::collapse(nodes).join(",")
-}

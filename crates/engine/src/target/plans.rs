@@ -1,7 +1,7 @@
 //! The plans from which a node's target (what it should hold now) is computed.
 
 use crate::gate::Gated;
-use crate::transition::HeardSenders;
+use crate::transition::Senders;
 
 /// The plans from which a node's target (what it should hold now) is computed: the new plan and,
 /// during a change of plans, the old one.
@@ -13,5 +13,5 @@ pub struct Plans<'a> {
     pub old: Option<Gated<'a>>,
     /// During a change: a changed route waits until its peer has been heard, that is, is in this
     /// set.
-    pub heard: Option<&'a HeardSenders>,
+    pub heard: Option<&'a Senders>,
 }

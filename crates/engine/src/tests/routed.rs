@@ -6,7 +6,7 @@ use tresse_reconcile::{Nexthop, Wanted};
 use super::*;
 use crate::gate::Gated;
 use crate::target::{Plans, target};
-use crate::transition::HeardSenders;
+use crate::transition::Senders;
 
 fn ring(nodes: u32) -> Prepared {
     let cluster = Cluster::generated(TopologyShape::Ring { nodes }, 1, 1, Strategy::Xy, 2);
@@ -27,7 +27,7 @@ fn tables_by_arriving_nic_follow_the_plan_that_each_destination_goes_by() {
     let (gates, none, free, out) =
         (BTreeMap::new(), BTreeSet::new(), KeptFree::default(), BTreeSet::new());
     let gated = |prepared| Gated { prepared, gates: &gates, dead: &none, free: &free, out: &out };
-    let heard = HeardSenders::new();
+    let heard = Senders::new();
     let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: Some(&heard) };
     let target = target(&plans, ENGINES, &KernelModel::default().observed);
     // Destinations that wait for their peers and have other tables in the new plan.
