@@ -40,6 +40,8 @@ pub struct Gated<'a> {
     pub gates: &'a BTreeMap<Vid, Gate>,
     /// Paths that are broken.
     pub dead: &'a BTreeSet<PathId>,
+    /// Those of them that are shown to be sound again, but not trusted yet.
+    pub held: &'a BTreeSet<PathId>,
     /// Paths that an operator keeps free.
     pub free: &'a KeptFree,
     /// Interfaces without carrier.
@@ -115,14 +117,19 @@ impl Gated<'_> {
     }
 
     /// Conditions on a nexthop, the strictest first. If no nexthop meets one, the next is tried.
-    const FITNESS: [fn(&Self, &Nexthop) -> bool; 3] =
-        [Self::is_fit, Self::is_undrained, Self::lives];
+    const FITNESS: [fn(&Self, &Nexthop) -> bool; 4] =
+        [Self::is_fit, Self::is_undrained, Self::lives, Self::is_held];
 
     /// The nexthop to use first.
     pub(super) fn best<'b>(&self, nexthops: &[&'b Nexthop]) -> Option<&'b Nexthop> {
         let first =
             |fits: fn(&Self, &Nexthop) -> bool| nexthops.iter().find(|nexthop| fits(self, nexthop));
         Self::FITNESS.into_iter().find_map(first).copied()
+    }
+
+    /// A path that was broken and is shown to be sound again is better than none.
+    fn is_held(&self, nexthop: &Nexthop) -> bool {
+        self.begins(nexthop, self.held)
     }
 
     fn is_undrained(&self, nexthop: &Nexthop) -> bool {

@@ -108,6 +108,8 @@ pub enum Input {
         generation: [u8; 8],
         /// Paths that are broken.
         down: BTreeSet<PathId>,
+        /// Those of them that are shown to be sound again, but not trusted yet.
+        held: BTreeSet<PathId>,
         /// Paths that are shown to be sound.
         up: BTreeSet<PathId>,
     },

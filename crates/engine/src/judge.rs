@@ -43,10 +43,19 @@ impl Engine {
         let old_free = old.map(|o| self.kept_free(o)).unwrap_or_default();
         let dead = self.dead(plan);
         let old_dead = old.map(|o| self.dead(o)).unwrap_or_default();
-        let gated = |prepared, gates, dead, free| Gated { prepared, gates, dead, free, out: &out };
+        let held = self.on_trial(plan);
+        let old_held = old.map(|o| self.on_trial(o)).unwrap_or_default();
+        let gated = |prepared, gates, (dead, held), free| Gated {
+            prepared,
+            gates,
+            dead,
+            held,
+            free,
+            out: &out,
+        };
         let plans = Plans {
-            new: gated(plan, &gates, &dead, &free),
-            old: old.map(|old| gated(old, &old_gates, &old_dead, &old_free)),
+            new: gated(plan, &gates, (&dead, &held), &free),
+            old: old.map(|old| gated(old, &old_gates, (&old_dead, &old_held), &old_free)),
             heard,
         };
         target(&plans, self.settings.engines, &view.observed)

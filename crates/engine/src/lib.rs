@@ -220,7 +220,10 @@ impl Engine {
                     return effects;
                 }
             }
-            Input::PathEvent { generation, down, up } => self.seen(generation, &down, &up, out),
+            Input::PathEvent { generation, down, held, up } => {
+                self.seen(generation, &down, &up, out);
+                self.set_on_trial(generation, &held);
+            }
             Input::Tick => {}
             call => self.call(call, out),
         }

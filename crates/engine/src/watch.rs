@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_base::id::PathId;
+use tresse_base::id::{NodeId, PathId};
 use tresse_control::Alert;
 use tresse_liveness::{SendingInterface, WatchedPath, Watching};
 use tresse_reconcile::Nexthop;
@@ -41,13 +41,12 @@ impl Engine {
 
     /// The paths of a plan that are not used, as they are broken.
     pub(super) fn dead(&self, plan: &Prepared) -> BTreeSet<PathId> {
-        let broken = &self.stored.broken;
-        if broken.is_empty() {
-            return BTreeSet::new();
-        }
-        let is_dead =
-            |watch: &&Watch| watch.nexthops.iter().any(|nexthop| broken.contains(nexthop));
-        plan.watches.paths().iter().filter(is_dead).map(|watch| watch.id).collect()
+        paths_by(plan, &self.stored.broken)
+    }
+
+    /// Those of the broken paths of a plan that are shown to be sound again.
+    pub(super) fn on_trial(&self, plan: &Prepared) -> BTreeSet<PathId> {
+        paths_by(plan, &self.paths.held)
     }
 
     /// The interfaces of watched paths that may be used for sending: with carrier, on proven VLANs.
@@ -126,6 +125,42 @@ impl Engine {
         out.extend(news);
     }
 
+    /// Records which of the broken paths are shown to be sound again. It matters to peers that no other path
+    /// leads to.
+    pub(super) fn set_on_trial(&mut self, generation: [u8; 8], held: &BTreeSet<PathId>) {
+        let Some(current) = &self.stored.current else { return };
+        if generation != self.paths.watching.generation {
+            return;
+        }
+        let paths = current.watches.paths();
+        let now: BTreeSet<Nexthop> = paths
+            .iter()
+            .filter(|watch| held.contains(&watch.id))
+            .flat_map(|watch| watch.nexthops.iter().cloned())
+            .collect();
+        let before = std::mem::replace(&mut self.paths.held, now);
+        let now = &self.paths.held;
+        if before == *now {
+            return;
+        }
+        let differs = |nexthop: &Nexthop| before.contains(nexthop) != now.contains(nexthop);
+        let peers: BTreeSet<NodeId> = paths
+            .iter()
+            .filter(|watch| watch.nexthops.iter().any(differs))
+            .map(|watch| watch.id.dst)
+            .collect();
+        let whole: BTreeSet<NodeId> = paths
+            .iter()
+            .filter(|watch| !self.is_broken(watch.id))
+            .map(|watch| watch.id.dst)
+            .collect();
+        if !peers.is_subset(&whole) {
+            self.converge_at = Some(self.now);
+            self.urgent = true;
+            self.moving = true;
+        }
+    }
+
     /// Is a path of the plan in force not used, as it is broken?
     pub(super) fn is_broken(&self, path: PathId) -> bool {
         self.paths.broken.contains(&path)
@@ -137,6 +172,15 @@ impl Engine {
         let paths = current.watches.paths().iter().filter(|watch| self.is_broken(watch.id));
         paths.map(name).collect()
     }
+}
+
+/// The paths of a plan that begin with one of these nexthops.
+fn paths_by(plan: &Prepared, nexthops: &BTreeSet<Nexthop>) -> BTreeSet<PathId> {
+    if nexthops.is_empty() {
+        return BTreeSet::new();
+    }
+    let begins = |watch: &&Watch| watch.nexthops.iter().any(|nexthop| nexthops.contains(nexthop));
+    plan.watches.paths().iter().filter(begins).map(|watch| watch.id).collect()
 }
 
 /// A path as a session needs it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tresse_base::id::PathId;
 use tresse_liveness::Watching;
+use tresse_reconcile::Nexthop;
 use tresse_slice::watch::Watches;
 
 /// The list of watched paths that was last sent, and which of them are broken.
@@ -18,4 +19,7 @@ pub(super) struct Paths {
     /// Paths of the plan in force that are not used, as they are broken. What is stored are their first hops,
     /// which outlive plans.
     pub(super) broken: BTreeSet<PathId>,
+    /// First hops of those of them that are shown to be sound again, but not trusted yet: used where nothing
+    /// else is whole.
+    pub(super) held: BTreeSet<Nexthop>,
 }

@@ -13,7 +13,9 @@ pub struct PathEvent {
     pub generation: [u8; 8],
     /// Paths that are broken or held down.
     pub down: BTreeSet<PathId>,
-    /// Paths that are proven to lead to the peer.
+    /// Those of them that are proven to lead to the peer again, but not trusted yet.
+    pub held: BTreeSet<PathId>,
+    /// Paths that are proven to lead to the peer, and not held down.
     pub up: BTreeSet<PathId>,
     /// The sessions.
     pub sessions: Vec<SessionLine>,

@@ -5,7 +5,7 @@
 //! - `packet` and `session` implement RFC 5880.
 //! - `table` holds at most one session per watched path, and applies the rules of RFC 5881 (one
 //!   hop) and RFC 5883 (several hops) on ports, TTLs and the session of a packet; `verdict` decides
-//!   on one path.
+//!   on one path, and `lateness` keeps a host that is slow from judging.
 //! - `watching` is the input, `sending` and `event` are the output.
 //!
 //! The caller passes the time, as a monotonic [`Duration`](std::time::Duration), and turns packets
@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod event;
+mod lateness;
 mod packet;
 mod sending;
 mod session;

@@ -29,13 +29,13 @@ pub struct Change {
     pub diagnostic: Diagnostic,
 }
 
-/// A BFD control packet to send, and whether it must go over a second path too.
+/// A BFD control packet to send, and whether it must go over other paths too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// What it says.
     pub packet: Packet,
-    /// It tells the end of the session, and is to be sent over another path too: the other end, whose way
-    /// to us may be the one that is broken, must hear of it.
+    /// It tells the end of the session, or that the other end is heard while it may not hear us: to be sent
+    /// over the other paths too, as the one that it belongs to may be broken.
     pub everywhere: bool,
 }
 
@@ -223,6 +223,11 @@ impl Session {
         }
     }
 
+    /// Nothing is judged before `until`: silence until then is no failure.
+    pub fn postpone(&mut self, until: Duration) {
+        self.detection_deadline = self.detection_deadline.map(|at| at.max(until));
+    }
+
     /// A packet that is for this session, as section 6.8.6 says.
     ///
     /// # Errors
@@ -279,7 +284,7 @@ impl Session {
         }
         self.at_once = self.at_once.saturating_sub(1);
         self.next = now + self.jittered(interval.unwrap_or(SLOW));
-        let everywhere = at_once && self.ending;
+        let everywhere = at_once && self.ending || self.state == SessionState::Init;
         let packet = self.packet(false);
         if self.at_once == 0 {
             self.ending = false;

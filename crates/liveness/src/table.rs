@@ -10,6 +10,7 @@ use tresse_base::id::{Label, PathId};
 use tresse_base::random::Random;
 use tresse_base::units::Mac;
 
+use crate::lateness::Lateness;
 use crate::verdict::Verdict;
 use crate::{
     Datagram, Diagnostic, Dropped, Echo, Encapsulation, MULTI_HOP_PORT, Outgoing, Packet,
@@ -21,6 +22,14 @@ use crate::{
 const FIRST_PORT: u32 = 49152;
 /// The largest number of routers that a packet which ends a session may have crossed.
 const HOPS_MOST: u8 = 64;
+
+/// How a packet of a path's session arrived.
+enum Arrived {
+    /// Along the other end's path of the same rank.
+    ByPath,
+    /// By another path between the two nodes.
+    ByOther,
+}
 
 struct Entry {
     path: WatchedPath,
@@ -34,7 +43,11 @@ struct Entry {
 
 /// All BFD sessions of this node, at most one per watched path.
 pub struct SessionTable {
+    /// As it was asked for, but for the interval of a host that is too slow for it.
     timing: Timing,
+    /// The interval that was asked for.
+    configured: Duration,
+    lateness: Lateness,
     random: Random,
     identifier: u16,
     generation: [u8; 8],
@@ -46,8 +59,6 @@ pub struct SessionTable {
     arrivals: HashMap<(IpAddr, u32), PathId>,
     schedule: BTreeSet<(Duration, PathId)>,
     changed: bool,
-    /// Until when others may say with reason that they heard nothing: this thread was kept waiting.
-    late: Duration,
     /// Control packets that went out.
     pub packets: u64,
     /// Echo requests that went out.
@@ -62,6 +73,8 @@ impl SessionTable {
         let identifier = random.number() as u16;
         Self {
             timing,
+            configured: timing.interval,
+            lateness: Lateness::default(),
             random,
             identifier,
             generation: [0; 8],
@@ -71,7 +84,6 @@ impl SessionTable {
             arrivals: HashMap::new(),
             schedule: BTreeSet::new(),
             changed: false,
-            late: Duration::ZERO,
             packets: 0,
             echoes: 0,
         }
@@ -142,14 +154,40 @@ impl SessionTable {
         self.changed = true;
     }
 
-    /// Handles a received datagram.
+    /// To be called first after each sleep. If it is late by more than half an interval, this host was kept
+    /// waiting: what it has not heard, and what others say that they have not heard of it, proves nothing.
+    /// Then nothing is judged for a detection time. A host that is late again before that is over is too
+    /// slow for the interval, and asks for a longer one.
+    pub fn wake(&mut self, now: Duration) {
+        let late = self.deadline().is_some_and(|due| due + self.timing.interval / 2 < now);
+        if self.lateness.note(late, now) {
+            self.timing.interval = self.configured * self.lateness.factor();
+            for session in self.entries.values_mut().filter_map(|entry| entry.session.as_mut()) {
+                session.retime(self.timing, now);
+            }
+        }
+        if late {
+            let until = now + self.timing.interval * u32::from(self.timing.multiplier);
+            self.lateness.until = until;
+            let ids: Vec<PathId> = self.entries.keys().copied().collect();
+            for id in ids {
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.verdict.postpone(until);
+                    entry.session.iter_mut().for_each(|session| session.postpone(until));
+                }
+                self.schedule(id);
+            }
+        }
+    }
+
+    /// Handles a datagram that was received `at` this time.
     ///
     /// # Errors
     /// [`Dropped`]: why it has no effect.
     pub fn hear(
         &mut self,
         datagram: &Datagram<'_>,
-        now: Duration,
+        at: Duration,
         out: &mut Vec<Sending>,
     ) -> Result<(), Dropped> {
         let packet = Packet::parse(datagram.payload).map_err(|_| Dropped::Malformed)?;
@@ -159,50 +197,77 @@ impl SessionTable {
             _ => known,
         };
         let id = found.ok_or(Dropped::Unknown)?;
-        if self.deadline().is_some_and(|due| due + self.timing.interval < now) {
-            self.late = now + self.timing.interval * u32::from(self.timing.multiplier);
-        }
         let path = &self.entries[&id].path;
         let from = datagram.source == path.destination
             || path.nodes.is_some_and(|(_, node)| node == datagram.source);
         if !from {
             return Err(Dropped::Unknown);
         }
-        // What says the end of a session may come any way; all else comes by the path itself.
-        let planned = || self.interfaces.values().any(|i| i.ifindex == datagram.ifindex);
-        let down = matches!(packet.state, SessionState::Down | SessionState::AdminDown);
-        let ends = known.is_some() && down && planned();
-        let (port, hops) = match (ends && datagram.multi_hop, path.transits) {
-            (true, _) => (true, HOPS_MOST),
-            (false, transits) => (transits > 0, transits),
-        };
-        if datagram.multi_hop != port || datagram.ttl < 255 - hops {
-            return Err(Dropped::Ttl);
+        match self.arrived(path, datagram)? {
+            Arrived::ByPath => self.heard(id, &packet, at)?,
+            Arrived::ByOther if known.is_none() => return Err(Dropped::Ttl),
+            Arrived::ByOther => match packet.state {
+                SessionState::Init | SessionState::Up => self.proven(id, at),
+                // The end of a session. It is no word of this path otherwise.
+                _ if self.is_open(id) => self.heard(id, &packet, at)?,
+                _ => {}
+            },
         }
+        self.serve(id, at, out);
+        Ok(())
+    }
+
+    /// By which way a datagram for the session of `path` came.
+    fn arrived(&self, path: &WatchedPath, datagram: &Datagram<'_>) -> Result<Arrived, Dropped> {
+        let Datagram { ifindex, ttl, multi_hop, .. } = *datagram;
+        let arrival = path.arrival.as_ref().and_then(|name| self.interfaces.get(name));
+        let there = arrival.is_none_or(|arrival| arrival.ifindex == ifindex);
+        let planned = || self.interfaces.values().any(|other| other.ifindex == ifindex);
+        if there && multi_hop == (path.transits > 0) && ttl >= 255 - path.transits {
+            Ok(Arrived::ByPath)
+        } else if multi_hop && ttl >= 255 - HOPS_MOST && planned() {
+            Ok(Arrived::ByOther)
+        } else {
+            Err(Dropped::Ttl)
+        }
+    }
+
+    /// The session of a path has received a packet.
+    fn heard(&mut self, id: PathId, packet: &Packet, at: Duration) -> Result<(), Dropped> {
         if self.entries[&id].session.is_none() {
             if packet.state == SessionState::AdminDown {
                 return Ok(());
             }
-            self.begin(id, now);
+            self.begin(id, at);
         }
         let Some(entry) = self.entries.get_mut(&id) else { return Err(Dropped::Unknown) };
         let Some(session) = &mut entry.session else { return Err(Dropped::Unknown) };
-        session.receive(&packet, now).map_err(|_| Dropped::Unknown)?;
-        entry.heard = now;
+        session.receive(packet, at).map_err(|_| Dropped::Unknown)?;
+        entry.heard = at;
         for change in session.take_changes() {
             match (change.from, change.to) {
-                (_, SessionState::Up) => entry.verdict.up(now),
-                (SessionState::Up, _) if is_fault(&packet) && now < self.late => {
-                    entry.verdict.doubted(now)
+                (_, SessionState::Up) => entry.verdict.up(at),
+                (SessionState::Up, _) if is_fault(packet) && at < self.lateness.until => {
+                    entry.verdict.doubted(at);
                 }
-                (SessionState::Up, _) if is_fault(&packet) => entry.verdict.failed(true, now),
+                (SessionState::Up, _) if is_fault(packet) => entry.verdict.failed(true, at),
                 (SessionState::Up, _) => entry.verdict.ended(),
                 _ => continue,
             }
             self.changed = true;
         }
-        self.serve(id, now, out);
         Ok(())
+    }
+
+    /// The other end hears the packets of this path.
+    fn proven(&mut self, id: PathId, at: Duration) {
+        self.judge(id, at, |verdict| verdict.proven(at));
+    }
+
+    /// Could the session of a path be ended?
+    fn is_open(&self, id: PathId) -> bool {
+        let state = self.entries[&id].session.as_ref().map(Session::state);
+        matches!(state, Some(SessionState::Init | SessionState::Up))
     }
 
     /// Handles an echo reply.
@@ -213,12 +278,18 @@ impl SessionTable {
         let session = NonZeroU32::new(echo.session).filter(|_| echo.identifier == self.identifier);
         let id = session.and_then(|session| self.mine.get(&session)).copied();
         let id = id.ok_or(Dropped::Unknown)?;
-        let verdict = &mut self.entries.get_mut(&id).ok_or(Dropped::Unknown)?.verdict;
-        let sound = verdict.is_sound(now);
-        verdict.answer(now);
-        self.changed |= sound != verdict.is_sound(now);
+        self.judge(id, now, |verdict| verdict.answer(now));
         self.schedule(id);
         Ok(())
+    }
+
+    /// Tells the verdict on a path something, and notes whether it has changed.
+    fn judge(&mut self, id: PathId, now: Duration, tell: impl FnOnce(&mut Verdict)) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let judged = |verdict: &Verdict| (verdict.is_sound(now), verdict.is_held());
+        let before = judged(&entry.verdict);
+        tell(&mut entry.verdict);
+        self.changed |= before != judged(&entry.verdict);
     }
 
     /// Sends everything that is due.
@@ -241,6 +312,7 @@ impl SessionTable {
         std::mem::take(&mut self.changed).then(|| PathEvent {
             generation: self.generation,
             down: self.which(|entry| entry.verdict.is_broken()),
+            held: self.which(|entry| entry.verdict.is_held()),
             up: self.which(|entry| entry.verdict.is_sound(now)),
             sessions: self.entries.values().filter_map(line).collect(),
         })
@@ -328,25 +400,21 @@ impl SessionTable {
             out.extend(self.by(path, ends(path), control(packet, port)));
             self.packets += 1;
             if everywhere {
-                out.extend(self.second(path, packet));
+                self.by_others(path, packet, out);
             }
         }
     }
 
-    /// A packet of a path's session by another way to the same node.
-    fn second(&self, path: &WatchedPath, packet: Packet) -> Option<Sending> {
+    /// A packet of a path's session by all other ways to the same node, also those that are broken: the
+    /// verdict on them is about our direction too, and may be wrong or not known yet.
+    fn by_others(&self, path: &WatchedPath, packet: Packet, out: &mut Vec<Sending>) {
         if let Some((source, destination)) = path.nodes {
-            return Some(Sending::Routed { source, destination, packet });
+            return out.push(Sending::Routed { source, destination, packet });
         }
         let all = PathId { rank: 0, ..path.id }..=PathId { rank: u32::MAX, ..path.id };
-        let others = self.entries.range(all).map(|(_, other)| other).filter(|other| {
-            other.path.id != path.id
-                && !other.verdict.is_broken()
-                && self.interfaces.contains_key(&other.path.interface)
-        });
-        // By another NIC where there is one.
-        let other = others.max_by_key(|other| other.path.interface != path.interface)?;
-        self.by(&other.path, ends(path), control(packet, MULTI_HOP_PORT))
+        let others = self.entries.range(all).filter(|(id, _)| **id != path.id);
+        let content = || control(packet, MULTI_HOP_PORT);
+        out.extend(others.filter_map(|(_, other)| self.by(&other.path, ends(path), content())));
     }
 
     /// A packet in the encapsulation of a path; none while its interface is not there.

@@ -4,7 +4,8 @@
 //! without its daemon. So while the session is silent the path is tested with ICMP echo requests,
 //! which that kernel answers, and a path over which they are answered stays in use. The reply may
 //! come by another path: it proves that our direction works, and that is the direction in which we
-//! send.
+//! send. A control packet of the session proves the same where its sender says that it hears us,
+//! whichever path it came by.
 //!
 //! A path that was broken is used again after it has been sound for a while (the hold), which
 //! doubles each time that the path soon breaks again.
@@ -17,8 +18,11 @@ const HOLD: Duration = Duration::from_secs(2);
 const HOLD_MOST: Duration = Duration::from_secs(60);
 /// After so many holds without a failure, the next failure counts as the first.
 const FORGIVEN: u32 = 10;
-/// Interval of the echo requests on a broken path.
+/// Interval of the echo requests on a broken path, and of the packets of a session that is not up.
 const SLOW: Duration = Duration::from_secs(1);
+/// How long it counts that the other end said that it hears us: three packets of a session that is
+/// not up, and their jitter.
+const PROOF: Duration = Duration::from_millis(3500);
 
 /// The decision on one path.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub(super) struct Verdict {
     /// The last echo sent and the last answered, since the session was last up.
     asked: Option<Duration>,
     answered: Option<Duration>,
+    /// When the other end said last that it hears us on this path, since the session was last up.
+    proven: Option<Duration>,
     /// Since when all speaks for the path, while it is broken.
     sound: Option<Duration>,
     hold: Duration,
@@ -50,6 +56,7 @@ impl Verdict {
             up: false,
             asked: None,
             answered: None,
+            proven: None,
             sound: None,
             hold: HOLD,
             readmitted: None,
@@ -68,14 +75,19 @@ impl Verdict {
 
     /// Is it shown to lead there?
     pub fn is_sound(&self, now: Duration) -> bool {
-        !self.broken && (self.up || self.answered.is_some_and(|at| now < at + self.patience()))
+        !self.broken && (self.up || self.lapses().is_some_and(|at| now < at))
+    }
+
+    /// Is it shown to lead there again, but not trusted yet as it was broken?
+    pub fn is_held(&self) -> bool {
+        self.broken && self.sound.is_some()
     }
 
     /// The session is up.
     pub fn up(&mut self, now: Duration) {
         (self.up, self.known) = (true, true);
-        (self.asked, self.answered) = (None, None);
-        self.sound = Some(now);
+        (self.asked, self.answered, self.proven) = (None, None, None);
+        self.sound = self.sound.filter(|_| self.broken).or(Some(now));
     }
 
     /// The session has ended without a fault of the path: held down, or begun anew by the other end.
@@ -99,6 +111,25 @@ impl Verdict {
         }
     }
 
+    /// The other end says that it hears us on this path; it may have said so by another one.
+    pub fn proven(&mut self, now: Duration) {
+        if self.up {
+            return;
+        }
+        self.known = true;
+        self.proven = Some(now);
+        if self.broken {
+            self.sound = self.sound.or(Some(now));
+        }
+    }
+
+    /// Nothing is judged before `until`: this host was kept waiting, and what did not come may be its own
+    /// fault.
+    pub fn postpone(&mut self, until: Duration) {
+        let begin = until.saturating_sub(self.patience());
+        self.answered = self.answered.map(|at| at.max(begin));
+    }
+
     /// The other end says that it hears nothing of us, or nothing was heard of it; `reported`: it said so.
     pub fn failed(&mut self, reported: bool, now: Duration) {
         self.up = false;
@@ -116,7 +147,7 @@ impl Verdict {
         }
         let gap = self.answered.is_none_or(|at| now > at + 3 * self.pace());
         self.answered = Some(now);
-        if self.broken && (gap || self.sound.is_none()) {
+        if self.broken && (gap && !self.is_proven(now) || self.sound.is_none()) {
             self.sound = Some(now);
         }
     }
@@ -132,10 +163,11 @@ impl Verdict {
 
     /// What time brings: has the judgement changed?
     pub fn tick(&mut self, now: Duration) -> bool {
-        let before = self.broken;
+        let before = (self.broken, self.is_held());
+        let lapsed = !self.up && self.lapses().is_some_and(|at| at <= now);
         if self.broken && self.sound.is_some_and(|at| at + self.hold <= now) {
             let recent = |at: Duration| now < at + 2 * self.pace();
-            if self.up || self.answered.is_some_and(recent) {
+            if self.up || self.answered.is_some_and(recent) || self.is_proven(now) {
                 self.broken = false;
                 self.readmitted = Some(now);
                 // Echoes come faster from now on, and the next is to be waited for.
@@ -143,21 +175,23 @@ impl Verdict {
             } else {
                 self.sound = None;
             }
-        } else if !self.broken
-            && !self.up
-            && self.answered.is_some_and(|at| at + self.patience() <= now)
-        {
+        } else if lapsed && self.broken {
+            self.sound = None;
+        } else if lapsed {
             self.fail(now);
         }
-        before != self.broken
+        before != (self.broken, self.is_held())
     }
 
     /// When [`Self::asks`] or [`Self::tick`] has something to do.
     pub fn deadline(&self, heard: Duration, detection: Option<Duration>) -> Option<Duration> {
         let change_at = match (self.broken, self.up) {
-            (true, _) => self.sound.map(|at| at + self.hold),
+            (true, up) => self.sound.map(|at| {
+                let lapses = self.lapses().filter(|_| !up);
+                (at + self.hold).min(lapses.unwrap_or(Duration::MAX))
+            }),
             (false, true) => None,
-            (false, false) => self.answered.map(|at| at + self.patience()),
+            (false, false) => self.lapses(),
         };
         self.ask_at(heard, detection).into_iter().chain(change_at).min()
     }
@@ -176,6 +210,17 @@ impl Verdict {
         Some(paced.map_or(late, |at| at.max(late)))
     }
 
+    /// Until when it counts what was shown of a path whose session is not up.
+    fn lapses(&self) -> Option<Duration> {
+        let patience = if self.broken { 3 * self.pace() } else { self.patience() };
+        let answered = self.answered.map(|at| at + patience);
+        answered.max(self.proven.map(|at| at + PROOF))
+    }
+
+    fn is_proven(&self, now: Duration) -> bool {
+        self.proven.is_some_and(|at| now < at + PROOF)
+    }
+
     fn pace(&self) -> Duration {
         match (self.broken, self.up) {
             (true, _) => self.interval.max(SLOW),
@@ -189,7 +234,7 @@ impl Verdict {
     }
 
     fn fail(&mut self, now: Duration) {
-        (self.sound, self.answered) = (None, None);
+        (self.sound, self.answered, self.proven) = (None, None, None);
         if self.broken {
             return;
         }
@@ -312,12 +357,40 @@ mod tests {
     }
 
     #[test]
+    fn the_word_of_the_other_end_counts_like_an_answer_and_lapses() {
+        let mut verdict = up();
+        verdict.failed(false, ms(1000));
+        assert!(verdict.is_broken() && !verdict.is_held());
+        for at in [1600, 2500, 3400] {
+            verdict.proven(ms(at));
+            assert!(verdict.is_held() && !verdict.tick(ms(at)));
+        }
+        assert_eq!(verdict.deadline(ms(0), None), Some(ms(0)), "an echo is due");
+        assert!(verdict.tick(ms(3600)) && verdict.is_sound(ms(3600)));
+        verdict.proven(ms(4300));
+        assert!(!verdict.tick(ms(7799)) && verdict.tick(ms(7800)) && verdict.is_broken());
+        verdict.proven(ms(8000));
+        assert!(verdict.is_held() && !verdict.tick(ms(11_499)));
+        assert!(verdict.tick(ms(11_500)) && !verdict.is_held(), "nothing more was heard");
+    }
+
+    #[test]
+    fn a_report_that_nothing_is_heard_outweighs_what_was_said_before() {
+        let mut verdict = up();
+        verdict.failed(false, ms(1000));
+        verdict.proven(ms(1500));
+        verdict.failed(true, ms(1600));
+        assert!(!verdict.is_held() && !verdict.tick(ms(3600)) && verdict.is_broken());
+    }
+
+    #[test]
     fn one_that_answers_no_more_while_it_is_on_trial_is_not_taken_back() {
         let mut verdict = up();
         verdict.failed(true, ms(0));
         assert!(verdict.asks(ms(0), None, ms(0)));
         verdict.answer(ms(1));
-        assert!(!verdict.tick(ms(2001)) && verdict.is_broken(), "two answers are missing");
+        verdict.tick(ms(2001));
+        assert!(verdict.is_broken() && !verdict.is_held(), "two answers are missing");
         assert_eq!(verdict.deadline(ms(0), None), Some(ms(1000)), "it is asked on");
     }
 

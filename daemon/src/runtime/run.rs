@@ -93,8 +93,8 @@ impl Daemon {
                     self.step(Input::Changed { overrun });
                 }
                 event = self.detector.path_event() => {
-                    let PathEvent { generation, down, up, .. } = event;
-                    self.step(Input::PathEvent { generation, down, up });
+                    let PathEvent { generation, down, held, up, .. } = event;
+                    self.step(Input::PathEvent { generation, down, held, up });
                 }
                 Some(frame) = heard.recv() => {
                     self.neighbours.hear(&self.engine, &frame);

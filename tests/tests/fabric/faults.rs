@@ -20,6 +20,8 @@ pub const TESTS: &[(&str, fn())] = &[
     ("any_one_failure_leaves_the_pairs_that_the_plan_leaves", || any_failure(11, 1)),
     ("long_any_one_failure_leaves_the_pairs_that_the_plan_leaves", || any_failure(12, 4)),
     ("k10_a_cable_between_switches_that_fails_silently_is_found", silent_link),
+    ("k10_each_direction_is_judged_by_itself", || cables_one_by_one(&["s00-s01", "s05-s09"])),
+    ("long_k10_each_direction_is_judged_by_itself", || cables_one_by_one(&[])),
 ];
 
 const QUICK: &[&str] = &["--announce-seconds", "3"];
@@ -179,6 +181,34 @@ fn silent_link() {
     assert!(lab.verb(&["heal", &object]).1);
     eventually("all sessions are up again", 120, whole);
     assert_eq!(lab.ping(&pairs), []);
+}
+
+/// Whichever cable of a torus is cut, all pairs answer: rank 0 of one node and rank 1 of the other may both
+/// cross it. No cables named: each of them.
+fn cables_one_by_one(named: &[&str]) {
+    let topology = "kind = \"torus\", dims = [4, 4], nics_per_node = 1";
+    let lab = Lab::up(&file(topology, "dor", 2, ""), &["--announce-seconds", "3", "--bfd-ms", "1000"]);
+    let plan = &lab.now.plan;
+    let cluster = plan.cluster();
+    let pairs: Vec<_> = plan.pairs().collect();
+    let switch = |port: tresse_topology::cluster::Port| &cluster.switch(port.switch).name;
+    let cable = |link: &tresse_topology::cluster::Link| format!("{}-{}", switch(link.a), switch(link.b));
+    let all: Vec<String> = cluster.links.iter().map(cable).collect();
+    let chosen = all.iter().filter(|cable| named.is_empty() || named.contains(&cable.as_str()));
+    let answers = || match lab.ping_briefly(&pairs) {
+        silent if silent.is_empty() => Ok(()),
+        silent => Err(silent),
+    };
+    eventually("all pairs answer", 60, answers);
+    let mut cut = 0;
+    for object in chosen {
+        assert!(lab.verb(&["fail", "--silent", object]).1);
+        eventually(&format!("all pairs answer without {object}"), 30, answers);
+        assert!(lab.verb(&["heal", object]).1);
+        eventually(&format!("all pairs answer with {object} again"), 30, answers);
+        cut += 1;
+    }
+    assert_eq!(cut, if named.is_empty() { all.len() } else { named.len() });
 }
 
 fn failed_switch() {

@@ -31,8 +31,14 @@ fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
     for (gate, there) in [(Gate::Open, true), (Gate::Unproven, false), (Gate::Fused, false)] {
         let gates = BTreeMap::from([(vid, gate)]);
         let (nexthops, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-        let gated =
-            Gated { prepared: &plan, gates: &gates, dead: &nexthops, free: &free, out: &out };
+        let gated = Gated {
+            prepared: &plan,
+            gates: &gates,
+            dead: &nexthops,
+            held: &nexthops,
+            free: &free,
+            out: &out,
+        };
         let plans = Plans { new: gated, old: None, heard: None };
         let Target { wanted, pending, .. } = target(&plans, ENGINES, &Observed::default());
         assert_eq!(wanted.labels.contains_key(&Label(16)), there, "{gate:?}");
@@ -49,8 +55,14 @@ fn k4_labels_of_the_plan_before_stay_while_plans_change() {
     let (new, _) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
     let none = BTreeMap::new();
     let (nexthops, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-    let gated =
-        |prepared| Gated { prepared, gates: &none, dead: &nexthops, free: &free, out: &out };
+    let gated = |prepared| Gated {
+        prepared,
+        gates: &none,
+        dead: &nexthops,
+        held: &nexthops,
+        free: &free,
+        out: &out,
+    };
     let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: None };
     let wanted = target(&plans, ENGINES, &Observed::default()).wanted;
     assert_eq!(wanted.labels.keys().map(|l| l.0).collect::<Vec<_>>(), [16, 17]);

@@ -26,7 +26,14 @@ fn tables_by_arriving_nic_follow_the_plan_that_each_destination_goes_by() {
     let (old, new) = (ring(4), ring(5));
     let (gates, none, free, out) =
         (BTreeMap::new(), BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-    let gated = |prepared| Gated { prepared, gates: &gates, dead: &none, free: &free, out: &out };
+    let gated = |prepared| Gated {
+        prepared,
+        gates: &gates,
+        dead: &none,
+        held: &none,
+        free: &free,
+        out: &out,
+    };
     let heard = Senders::new();
     let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: Some(&heard) };
     let target = target(&plans, ENGINES, &KernelModel::default().observed);

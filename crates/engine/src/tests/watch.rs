@@ -41,7 +41,12 @@ pub(super) fn path_event(host: &mut Host, down: &[PathId]) {
     let down: BTreeSet<PathId> = down.iter().copied().collect();
     let paths = host.watching.paths.iter().map(|path| path.id);
     let up = paths.filter(|path| !down.contains(path)).collect();
-    host.input(Input::PathEvent { generation: host.watching.generation, down, up });
+    host.input(Input::PathEvent {
+        generation: host.watching.generation,
+        down,
+        held: BTreeSet::new(),
+        up,
+    });
     host.settle();
 }
 
@@ -111,7 +116,12 @@ fn what_was_seen_of_another_plan_means_nothing() {
     let other = prepared.digest().map(|byte| !byte);
     let unknown = PathId { rank: 9999, ..known };
     for (generation, path) in [(other, known), (generation, unknown)] {
-        host.input(Input::PathEvent { generation, down: [path].into(), up: BTreeSet::new() });
+        host.input(Input::PathEvent {
+            generation,
+            down: [path].into(),
+            held: BTreeSet::new(),
+            up: BTreeSet::new(),
+        });
     }
     host.settle();
     assert_eq!(host.kernel.observed, effects);
@@ -203,7 +213,7 @@ fn broken_paths_of_the_old_plan_are_not_used_while_plans_change() {
     assert!(host.disk.in_transition);
     let up = host.watching.paths.iter().map(|path| path.id).collect();
     let generation = host.watching.generation;
-    host.input(Input::PathEvent { generation, down: BTreeSet::new(), up });
+    host.input(Input::PathEvent { generation, down: BTreeSet::new(), held: BTreeSet::new(), up });
     host.run_until(host.now + 100);
     assert!(host.disk.in_transition);
     // A NIC's address has one path, because it names that NIC.

@@ -8,11 +8,14 @@ use std::collections::btree_map::Entry;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
+use nix::sys::time::TimeSpec;
+use nix::time::ClockId;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tresse_liveness::{Datagram, Echo, MULTI_HOP_PORT, SINGLE_HOP_PORT, Sending};
 
@@ -22,8 +25,11 @@ use crate::sys::packet;
 
 /// Of control traffic, before what users send (`TC_PRIO_CONTROL`).
 const PRIORITY: i32 = 7;
-/// What is taken from a socket at once: a flood of one kind keeps nothing else waiting.
-const ROUND: usize = 256;
+/// What is taken from a socket at once: more than it holds in normal times, so that nobody is judged to
+/// be silent whose packets wait; and a flood of one kind keeps nothing else waiting for long.
+const ROUND: usize = 4096;
+/// Room for the packets of thousands of sessions that arrive while this host is kept waiting.
+const WAITING_BYTES: usize = 4 << 20;
 /// Longer than any control packet or answer.
 const LONG: usize = 256;
 
@@ -40,7 +46,12 @@ struct Control {
     multi_hop: bool,
 }
 
-/// What came in.
+/// What came in, and how long ago by the kernel's stamp.
+pub(super) struct Received<'a> {
+    pub content: Arrival<'a>,
+    pub age: Duration,
+}
+
 pub(super) enum Arrival<'a> {
     Control(Datagram<'a>),
     Echo(Echo),
@@ -83,26 +94,27 @@ impl Sockets {
     }
 
     /// Hands what has come in to `take`, a bounded number of each kind.
-    pub fn receive(&self, mut take: impl FnMut(Arrival<'_>)) {
+    pub fn receive(&self, mut take: impl FnMut(Received<'_>)) {
         let mut buffer = [0; LONG];
         for Control { socket, multi_hop } in &self.control {
             // An error (ICMP says that a port is closed) is taken with the call.
             for _ in 0..ROUND {
-                let Ok(Some((ifindex, source, ttl, length))) = datagram(socket, &mut buffer) else {
-                    break;
-                };
+                let Ok(Some(message)) = message(socket, &mut buffer) else { break };
+                let Message { ifindex, source, ttl, age, length } = message;
                 let payload = &buffer[..length];
                 let multi_hop = *multi_hop;
-                take(Arrival::Control(Datagram { ifindex, source, ttl, multi_hop, payload }));
+                let datagram = Datagram { ifindex, source, ttl, multi_hop, payload };
+                take(Received { content: Arrival::Control(datagram), age });
             }
         }
         for (socket, ipv4) in &self.echoes {
             for _ in 0..ROUND {
-                let Ok(length) = nix::unistd::read(socket.as_fd(), &mut buffer) else { break };
-                frame::answer(&buffer[..length], *ipv4)
-                    .into_iter()
-                    .map(Arrival::Echo)
-                    .for_each(&mut take);
+                let Ok(Some(Message { age, length, .. })) = message(socket, &mut buffer) else {
+                    break;
+                };
+                if let Some(echo) = frame::answer(&buffer[..length], *ipv4) {
+                    take(Received { content: Arrival::Echo(echo), age });
+                }
             }
         }
     }
@@ -156,6 +168,7 @@ fn control(ipv4: bool, port: u16) -> io::Result<Socket> {
     let domain = if ipv4 { Domain::IPV4 } else { Domain::IPV6 };
     let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_nonblocking(true)?;
+    patient(&socket)?;
     let any: IpAddr = if ipv4 {
         setsockopt(&socket, sockopt::Ipv4PacketInfo, &true)?;
         setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
@@ -185,6 +198,7 @@ fn echoes(ipv4: bool, identifier: u16) -> io::Result<Socket> {
     };
     let socket = Socket::new(domain, Type::RAW, Some(protocol))?;
     socket.set_nonblocking(true)?;
+    patient(&socket)?;
     // The IPv4 header comes first, the IPv6 one does not.
     let header = SockFilter::new(if ipv4 { LDX_MSH } else { LDX_IMM }, 0, 0, 0);
     socket.attach_filter(&[
@@ -199,9 +213,26 @@ fn echoes(ipv4: bool, identifier: u16) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// The next datagram: its interface, source, TTL and length; none where it does not say.
-fn datagram(socket: &Socket, buffer: &mut [u8]) -> nix::Result<Option<(u32, IpAddr, u8, usize)>> {
-    let mut space = nix::cmsg_space!(libc::in6_pktinfo, libc::in_pktinfo, libc::c_int, libc::c_int);
+/// What the kernel says of a received message, and its length in bytes.
+struct Message {
+    /// 0 where the socket does not ask for it, as for the TTL.
+    ifindex: u32,
+    source: IpAddr,
+    ttl: u8,
+    /// How long ago it was received.
+    age: Duration,
+    length: usize,
+}
+
+/// The next message; none where there is none.
+fn message(socket: &Socket, buffer: &mut [u8]) -> nix::Result<Option<Message>> {
+    let mut space = nix::cmsg_space!(
+        libc::in6_pktinfo,
+        libc::in_pktinfo,
+        libc::c_int,
+        libc::c_int,
+        libc::timespec
+    );
     let mut parts = [IoSliceMut::new(buffer)];
     let descriptor = socket.as_raw_fd();
     let flags = MsgFlags::MSG_DONTWAIT;
@@ -210,7 +241,7 @@ fn datagram(socket: &Socket, buffer: &mut [u8]) -> nix::Result<Option<(u32, IpAd
         Err(Errno::EAGAIN) => return Ok(None),
         other => other?,
     };
-    let (mut ifindex, mut ttl) = (0, 0);
+    let (mut ifindex, mut ttl, mut age) = (0, 0, Duration::ZERO);
     for more in message.cmsgs()? {
         match more {
             ControlMessageOwned::Ipv4PacketInfo(info) => ifindex = info.ipi_ifindex as u32,
@@ -218,6 +249,7 @@ fn datagram(socket: &Socket, buffer: &mut [u8]) -> nix::Result<Option<(u32, IpAd
             ControlMessageOwned::Ipv4Ttl(value) | ControlMessageOwned::Ipv6HopLimit(value) => {
                 ttl = u8::try_from(value).unwrap_or(0);
             }
+            ControlMessageOwned::ScmTimestampns(stamp) => age = since(stamp),
             _ => {}
         }
     }
@@ -226,5 +258,19 @@ fn datagram(socket: &Socket, buffer: &mut [u8]) -> nix::Result<Option<(u32, IpAd
     let ipv6 = || address.and_then(|a| a.as_sockaddr_in6()).map(|a| IpAddr::from(a.ip()));
     // One without a source is as good as one from nobody: no session has such a peer.
     let source = ipv4.or_else(ipv6).unwrap_or(Ipv4Addr::UNSPECIFIED.into());
-    Ok(Some((ifindex, source, ttl, message.bytes)))
+    Ok(Some(Message { ifindex, source, ttl, age, length: message.bytes }))
+}
+
+/// The time since a stamp of the kernel; zero if the clock was set back meanwhile.
+fn since(stamp: TimeSpec) -> Duration {
+    let now = ClockId::CLOCK_REALTIME.now().map(Duration::from).unwrap_or_default();
+    now.saturating_sub(stamp.into())
+}
+
+/// Room for what arrives while this host is kept waiting, and stamps of when it did.
+fn patient(socket: &Socket) -> io::Result<()> {
+    setsockopt(socket, sockopt::ReceiveTimestampns, &true)?;
+    // Without the capability the socket has the usual room.
+    let _ = setsockopt(socket, sockopt::RcvBufForce, &WAITING_BYTES);
+    Ok(())
 }

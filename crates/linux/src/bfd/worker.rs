@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tresse_liveness::{Dropped, PathEvent, Sending, SessionTable, Timing, Watching};
 
 use super::error::BfdError;
-use super::sockets::{Arrival, Sockets};
+use super::sockets::{Arrival, Received, Sockets};
 
 /// What was counted.
 #[derive(Debug, Default)]
@@ -62,6 +62,7 @@ impl Bfd {
             woken,
             path_events,
             epoch,
+            heard: Duration::ZERO,
             counting: counting.clone(),
         };
         let thread = std::thread::Builder::new()
@@ -122,6 +123,8 @@ struct Worker {
     woken: UnixStream,
     path_events: watch::Sender<PathEvent>,
     epoch: Instant,
+    /// When the sockets were read last.
+    heard: Duration,
     counting: Arc<Counting>,
 }
 
@@ -129,6 +132,7 @@ impl Worker {
     fn run(mut self) {
         let mut out = Vec::new();
         loop {
+            self.table.wake(self.epoch.elapsed());
             self.hear(&mut out);
             let now = self.epoch.elapsed();
             let ended = loop {
@@ -154,12 +158,15 @@ impl Worker {
     }
 
     fn hear(&mut self, out: &mut Vec<Sending>) {
-        let Self { table, sockets, counting, epoch, .. } = self;
-        sockets.receive(|arrival| {
-            let now = epoch.elapsed();
-            let taken = match arrival {
-                Arrival::Control(datagram) => table.hear(&datagram, now, out),
-                Arrival::Echo(echo) => table.answered(echo, now),
+        let Self { table, sockets, counting, epoch, heard, .. } = self;
+        let before = *heard;
+        *heard = epoch.elapsed();
+        sockets.receive(|Received { content, age }| {
+            // What was in a socket at the last look was taken from it then.
+            let at = epoch.elapsed().saturating_sub(age).max(before);
+            let taken = match content {
+                Arrival::Control(datagram) => table.hear(&datagram, at, out),
+                Arrival::Echo(echo) => table.answered(echo, at),
             };
             let counter = match taken {
                 Ok(()) => &counting.received,

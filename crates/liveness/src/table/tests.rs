@@ -17,6 +17,10 @@ struct Pair {
     cut: BTreeSet<(usize, u32)>,
     /// Nodes whose daemon does nothing; their kernels answer echoes.
     dead: BTreeSet<usize>,
+    /// Nodes that are kept waiting as a whole; nothing reaches them.
+    stopped: BTreeSet<usize>,
+    /// Interfaces by which the paths of each node leave, by rank.
+    ways: [Vec<String>; 2],
     seen: [PathEvent; 2],
 }
 
@@ -61,6 +65,8 @@ impl Pair {
             tables: [SessionTable::new(TIMING, 1), SessionTable::new(TIMING, 2)],
             cut: BTreeSet::new(),
             dead: BTreeSet::new(),
+            stopped: BTreeSet::new(),
+            ways: Default::default(),
             seen: [PathEvent::default(), PathEvent::default()],
         };
         pair.set(0, watching(0, 1));
@@ -68,10 +74,29 @@ impl Pair {
         pair
     }
 
+    /// With paths that leave by one interface and come in by the other.
+    fn crossed() -> Self {
+        let mut pair = Self::new();
+        for node in [0, 1] {
+            pair.set(node, crossed(node, 2));
+        }
+        pair
+    }
+
     fn set(&mut self, node: usize, watching: Watching) {
+        self.ways[node] = watching.paths.iter().map(|path| path.interface.clone()).collect();
         let mut out = Vec::new();
         self.tables[node].set(watching, self.now, &mut out);
         self.deliver(node, out);
+    }
+
+    /// Ifindex of the path that a node's routes lead along.
+    fn route(&self, node: usize) -> u32 {
+        let PathEvent { down, held, .. } = &self.seen[node];
+        let whole = [0, 1].into_iter().find(|rank| !down.contains(&id(node, *rank)));
+        let held = || [0, 1].into_iter().find(|rank| held.contains(&id(node, *rank)));
+        let interface = &self.ways[node][whole.or_else(held).unwrap_or(0) as usize];
+        if interface == "a" { 1 } else { 2 }
     }
 
     /// A millisecond at a time.
@@ -83,6 +108,7 @@ impl Pair {
                     continue;
                 }
                 let mut out = Vec::new();
+                self.tables[node].wake(self.now);
                 self.tables[node].poll(self.now, &mut out);
                 self.deliver(node, out);
                 if let Some(event) = self.tables[node].news(self.now) {
@@ -106,8 +132,8 @@ impl Pair {
             let (ports, packet) = match content {
                 PacketContent::Control { ports, packet } => (ports, packet),
                 PacketContent::Echo(echo) => {
-                    // The kernel of the other end answers, by whichever path it has left.
-                    if ![1, 2].iter().all(|ifindex| self.cut.contains(&(to, *ifindex))) {
+                    // The kernel of the other end answers by the path that its routes lead along.
+                    if !self.stopped.contains(&to) && !self.cut.contains(&(to, self.route(to))) {
                         self.tables[from].answered(echo, self.now).unwrap();
                     }
                     continue;
@@ -293,10 +319,7 @@ fn crossed(node: usize, plan: u8) -> Watching {
 
 #[test]
 fn a_lost_nic_breaks_what_leaves_by_it_here_and_what_comes_in_by_it_there() {
-    let mut pair = Pair::new();
-    for node in [0, 1] {
-        pair.set(node, crossed(node, 2));
-    }
+    let mut pair = Pair::crossed();
     pair.run(3000);
     pair.all_up();
     pair.cut = [(0, 1), (1, 1)].into();
@@ -316,6 +339,72 @@ fn a_lost_nic_breaks_what_leaves_by_it_here_and_what_comes_in_by_it_there() {
     pair.run(8000);
     assert_eq!(pair.down(), NONE);
     pair.all_up();
+}
+
+/// Rank 0 of the one end and rank 1 of the other cross the same dead cable. Both sessions fail at both
+/// ends, and yet each end has a sound path, which the other hears (K10).
+#[test]
+fn each_direction_is_judged_by_itself() {
+    for (mut pair, cut, sound) in [
+        (Pair::new(), [(0, 1), (1, 2)], [1, 0]),
+        (Pair::new(), [(0, 2), (1, 1)], [0, 1]),
+        (Pair::crossed(), [(0, 1), (1, 1)], [1, 0]),
+        (Pair::crossed(), [(0, 2), (1, 2)], [0, 1]),
+    ] {
+        pair.run(3000);
+        pair.all_up();
+        pair.cut = cut.into();
+        pair.run(2500);
+        for node in [0, 1] {
+            let way = pair.route(node);
+            assert!(
+                !pair.cut.contains(&(node, way)),
+                "{cut:?}: {node} sends by {way}, {:?}",
+                pair.seen
+            );
+        }
+        for _ in 0..100 {
+            pair.run(100);
+            let down = sound.map(|rank| vec![1 - rank]);
+            if pair.now > Duration::from_secs(10) {
+                assert_eq!(pair.down(), down, "{cut:?}");
+            }
+        }
+        pair.cut.clear();
+        pair.run(8000);
+        assert_eq!(pair.down(), NONE, "{cut:?}");
+        pair.all_up();
+    }
+}
+
+/// Both hosts stand still for a second, as two virtual machines of one host do.
+#[test]
+fn hosts_that_stood_still_break_nothing() {
+    for ms in [200, 400, 1000, 5000] {
+        for stopped in [vec![0, 1], vec![0], vec![1]] {
+            let mut pair = Pair::new();
+            pair.run(3000);
+            pair.dead = stopped.iter().copied().collect();
+            pair.stopped = pair.dead.clone();
+            pair.run(ms);
+            if stopped.len() == 1 {
+                // The other has found out, if it had the time.
+                pair.seen = pair.seen.map(|_| PathEvent::default());
+            }
+            pair.dead.clear();
+            pair.stopped.clear();
+            for _ in 0..50 {
+                pair.run(100);
+                for node in &stopped {
+                    assert!(
+                        pair.seen[*node].down.is_empty(),
+                        "{ms} ms, {stopped:?}: {:?}",
+                        pair.seen
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -352,6 +441,7 @@ fn a_daemon_that_was_kept_waiting_breaks_nothing() {
         kept.extend(others);
     }
     pair.dead.clear();
+    pair.tables[1].wake(pair.now);
     pair.deliver(0, kept);
     for _ in 0..50 {
         pair.run(100);
