@@ -40,8 +40,9 @@ pub struct Gated<'a> {
     pub gates: &'a BTreeMap<Vid, Gate>,
     /// Paths that are broken.
     pub dead: &'a BTreeSet<PathId>,
-    /// Those of them that are shown to be sound again, but not trusted yet.
-    pub held: &'a BTreeSet<PathId>,
+    /// Those of them that are better than none, the best first: shown to be sound again but not trusted
+    /// yet, and only suspected.
+    pub doubtful: &'a [BTreeSet<PathId>; 2],
     /// Paths that an operator keeps free.
     pub free: &'a KeptFree,
     /// Interfaces without carrier.
@@ -117,19 +118,19 @@ impl Gated<'_> {
     }
 
     /// Conditions on a nexthop, the strictest first. If no nexthop meets one, the next is tried.
-    const FITNESS: [fn(&Self, &Nexthop) -> bool; 4] =
-        [Self::is_fit, Self::is_undrained, Self::lives, Self::is_held];
+    const FITNESS: [fn(&Self, &Nexthop) -> bool; 5] = [
+        Self::is_fit,
+        Self::is_undrained,
+        Self::lives,
+        |gated, nexthop| gated.begins(nexthop, &gated.doubtful[0]),
+        |gated, nexthop| gated.begins(nexthop, &gated.doubtful[1]),
+    ];
 
     /// The nexthop to use first.
     pub(super) fn best<'b>(&self, nexthops: &[&'b Nexthop]) -> Option<&'b Nexthop> {
         let first =
             |fits: fn(&Self, &Nexthop) -> bool| nexthops.iter().find(|nexthop| fits(self, nexthop));
         Self::FITNESS.into_iter().find_map(first).copied()
-    }
-
-    /// A path that was broken and is shown to be sound again is better than none.
-    fn is_held(&self, nexthop: &Nexthop) -> bool {
-        self.begins(nexthop, self.held)
     }
 
     fn is_undrained(&self, nexthop: &Nexthop) -> bool {

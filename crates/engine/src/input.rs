@@ -109,6 +109,7 @@ pub enum Input {
         /// Paths that are broken.
         down: BTreeSet<PathId>,
         /// Those of them that are shown to be sound again, but not trusted yet.
+        #[serde(default)]
         held: BTreeSet<PathId>,
         /// Paths that are shown to be sound.
         up: BTreeSet<PathId>,

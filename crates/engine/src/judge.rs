@@ -43,19 +43,19 @@ impl Engine {
         let old_free = old.map(|o| self.kept_free(o)).unwrap_or_default();
         let dead = self.dead(plan);
         let old_dead = old.map(|o| self.dead(o)).unwrap_or_default();
-        let held = self.on_trial(plan);
-        let old_held = old.map(|o| self.on_trial(o)).unwrap_or_default();
-        let gated = |prepared, gates, (dead, held), free| Gated {
+        let doubtful = self.doubtful(plan);
+        let old_doubtful = old.map(|o| self.doubtful(o)).unwrap_or_default();
+        let gated = |prepared, gates, (dead, doubtful), free| Gated {
             prepared,
             gates,
             dead,
-            held,
+            doubtful,
             free,
             out: &out,
         };
         let plans = Plans {
-            new: gated(plan, &gates, (&dead, &held), &free),
-            old: old.map(|old| gated(old, &old_gates, (&old_dead, &old_held), &old_free)),
+            new: gated(plan, &gates, (&dead, &doubtful), &free),
+            old: old.map(|old| gated(old, &old_gates, (&old_dead, &old_doubtful), &old_free)),
             heard,
         };
         target(&plans, self.settings.engines, &view.observed)

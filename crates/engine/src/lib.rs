@@ -222,7 +222,7 @@ impl Engine {
             }
             Input::PathEvent { generation, down, held, up } => {
                 self.seen(generation, &down, &up, out);
-                self.set_on_trial(generation, &held);
+                self.doubt(generation, &down, &held, out);
             }
             Input::Tick => {}
             call => self.call(call, out),

@@ -140,11 +140,11 @@ impl Engine {
     fn cut_pairs(&self) -> impl Iterator<Item = &[PathEntry]> {
         let current = self.stored.current.as_ref();
         let current = current.filter(|_| self.view.is_some() && !self.stored.in_transition);
-        let held = current.map(|current| self.on_trial(current)).unwrap_or_default();
+        let doubtful = current.map(|current| self.doubtful(current)).unwrap_or_default();
         let fails = move |current: &Prepared, entry: &PathEntry| {
             let interface = current.index.interface(entry);
             let vid = current.interfaces.get(interface).and_then(|interface| interface.vid);
-            self.is_broken(entry.watched) && !held.contains(&entry.watched)
+            self.is_broken(entry.watched) && !doubtful.iter().any(|of| of.contains(&entry.watched))
                 || !self.usable(interface)
                 || vid.is_some_and(|vid| self.stored.fused.contains_key(&vid))
         };

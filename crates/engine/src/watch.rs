@@ -34,8 +34,12 @@ impl Engine {
         };
         let generation = current.map(Prepared::digest).unwrap_or_default();
         let broken = self.paths.broken.clone();
+        let probed = match known {
+            true => std::mem::take(&mut self.paths.watching.probed),
+            false => BTreeSet::new(),
+        };
         self.paths.watches = watches;
-        self.paths.watching = Watching { generation, paths, broken, interfaces };
+        self.paths.watching = Watching { generation, paths, broken, probed, interfaces };
         out.push(Effect::Watch(Box::new(self.paths.watching.clone())));
     }
 
@@ -44,9 +48,10 @@ impl Engine {
         paths_by(plan, &self.stored.broken)
     }
 
-    /// Those of the broken paths of a plan that are shown to be sound again.
-    pub(super) fn on_trial(&self, plan: &Prepared) -> BTreeSet<PathId> {
-        paths_by(plan, &self.paths.held)
+    /// Those of the broken paths of a plan that are better than none, the best first: shown to be sound
+    /// again, and only suspected.
+    pub(super) fn doubtful(&self, plan: &Prepared) -> [BTreeSet<PathId>; 2] {
+        [&self.paths.held, &self.paths.suspected].map(|of| paths_by(plan, of))
     }
 
     /// The interfaces of watched paths that may be used for sending: with carrier, on proven VLANs.
@@ -125,39 +130,50 @@ impl Engine {
         out.extend(news);
     }
 
-    /// Records which of the broken paths are shown to be sound again. It matters to peers that no other path
-    /// leads to.
-    pub(super) fn set_on_trial(&mut self, generation: [u8; 8], held: &BTreeSet<PathId>) {
-        let Some(current) = &self.stored.current else { return };
+    /// Records which of the broken paths are shown to be sound again, and which are only suspected: no session
+    /// of their own is down. The latter are probed until nothing is broken any more. Both matter to peers
+    /// that no other path leads to.
+    pub(super) fn doubt(
+        &mut self,
+        generation: [u8; 8],
+        down: &BTreeSet<PathId>,
+        held: &BTreeSet<PathId>,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(current) = self.stored.current.clone() else { return };
         if generation != self.paths.watching.generation {
             return;
         }
         let paths = current.watches.paths();
-        let now: BTreeSet<Nexthop> = paths
-            .iter()
-            .filter(|watch| held.contains(&watch.id))
-            .flat_map(|watch| watch.nexthops.iter().cloned())
+        let first_hops = |of: &BTreeSet<PathId>| -> BTreeSet<Nexthop> {
+            let paths = paths.iter().filter(|watch| of.contains(&watch.id));
+            paths.flat_map(|watch| watch.nexthops.iter().cloned()).collect()
+        };
+        let suspected = &self.paths.broken - down;
+        let probed = match self.paths.broken.is_empty() {
+            true => BTreeSet::new(),
+            false => &self.paths.watching.probed | &suspected,
+        };
+        let (held, suspected) = (first_hops(held), first_hops(&suspected));
+        let changed: BTreeSet<&Nexthop> = held
+            .symmetric_difference(&self.paths.held)
+            .chain(suspected.symmetric_difference(&self.paths.suspected))
             .collect();
-        let before = std::mem::replace(&mut self.paths.held, now);
-        let now = &self.paths.held;
-        if before == *now {
-            return;
-        }
-        let differs = |nexthop: &Nexthop| before.contains(nexthop) != now.contains(nexthop);
-        let peers: BTreeSet<NodeId> = paths
-            .iter()
-            .filter(|watch| watch.nexthops.iter().any(differs))
-            .map(|watch| watch.id.dst)
-            .collect();
-        let whole: BTreeSet<NodeId> = paths
-            .iter()
-            .filter(|watch| !self.is_broken(watch.id))
-            .map(|watch| watch.id.dst)
-            .collect();
-        if !peers.is_subset(&whole) {
+        let peers = |of: &dyn Fn(&Watch) -> bool| -> BTreeSet<NodeId> {
+            paths.iter().filter(|watch| of(watch)).map(|watch| watch.id.dst).collect()
+        };
+        let concerned =
+            peers(&|watch| watch.nexthops.iter().any(|nexthop| changed.contains(nexthop)));
+        let whole = peers(&|watch| !self.is_broken(watch.id));
+        if !concerned.is_subset(&whole) {
             self.converge_at = Some(self.now);
             self.urgent = true;
             self.moving = true;
+        }
+        (self.paths.held, self.paths.suspected) = (held, suspected);
+        if probed != self.paths.watching.probed {
+            self.paths.watching.probed = probed;
+            out.push(Effect::Watch(Box::new(self.paths.watching.clone())));
         }
     }
 

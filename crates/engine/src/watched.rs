@@ -22,4 +22,7 @@ pub(super) struct Paths {
     /// First hops of those of them that are shown to be sound again, but not trusted yet: used where nothing
     /// else is whole.
     pub(super) held: BTreeSet<Nexthop>,
+    /// First hops of those of them that only may be broken, as they cross what may have broken others: used
+    /// where nothing else is whole, until a probe says what they are.
+    pub(super) suspected: BTreeSet<Nexthop>,
 }

@@ -35,6 +35,8 @@ struct Entry {
     path: WatchedPath,
     session: Option<Session>,
     verdict: Verdict,
+    /// Watched like an active path, as it may cross what broke others.
+    probed: bool,
     /// When the session heard something last.
     heard: Duration,
     sequence: u16,
@@ -116,6 +118,7 @@ impl SessionTable {
                     true => Verdict::broken(self.timing.interval, self.timing.multiplier),
                     false => Verdict::new(self.timing.interval, self.timing.multiplier),
                 },
+                probed: false,
                 heard: now,
                 sequence: 0,
                 due: None,
@@ -129,6 +132,19 @@ impl SessionTable {
             if is_lost(&path.interface) {
                 entry.verdict.lost(now);
             }
+            let probed = watching.probed.contains(&path.id);
+            let ends = entry.probed && !probed && !path.active && !entry.verdict.is_broken();
+            let session = entry.session.take_if(|_| ends);
+            if session.is_some() {
+                let verdict = Verdict::new(self.timing.interval, self.timing.multiplier);
+                let of_session = Entry { path: path.clone(), session, ..entry };
+                before.insert(trail(path), (path.id, of_session));
+                entry = Entry { verdict, ..new() };
+            }
+            entry.probed = probed;
+            if probed {
+                entry.verdict.probe(now);
+            }
             entries.insert(path.id, entry);
         }
         self.entries = before.into_values().collect();
@@ -137,13 +153,13 @@ impl SessionTable {
         self.interfaces = watching.interfaces;
         let ids: Vec<PathId> = self.entries.keys().copied().collect();
         for id in ids {
-            let Entry { path, session, .. } = &self.entries[&id];
+            let Entry { path, session, probed, .. } = &self.entries[&id];
             let arrival = path.arrival.as_ref().and_then(|name| self.interfaces.get(name));
             if let Some(arrival) = arrival {
                 self.arrivals.insert((path.destination, arrival.ifindex), id);
             }
             let mine = session.as_ref().map(Session::discriminator);
-            let active = path.active;
+            let active = path.active || *probed;
             if let Some(mine) = mine {
                 self.mine.insert(mine, id);
             } else if active {
@@ -232,7 +248,8 @@ impl SessionTable {
         }
     }
 
-    /// The session of a path has received a packet.
+    /// The session of a path has received a packet. A session that only the other end wanted is over when
+    /// that end says so.
     fn heard(&mut self, id: PathId, packet: &Packet, at: Duration) -> Result<(), Dropped> {
         if self.entries[&id].session.is_none() {
             if packet.state == SessionState::AdminDown {
@@ -255,6 +272,13 @@ impl SessionTable {
                 _ => continue,
             }
             self.changed = true;
+        }
+        let ended = packet.state == SessionState::AdminDown;
+        if ended && !entry.path.active && !entry.probed && !entry.verdict.is_broken() {
+            let session = entry.session.take();
+            entry.verdict = Verdict::new(self.timing.interval, self.timing.multiplier);
+            session.map(|session| self.mine.remove(&session.discriminator()));
+            self.schedule(id);
         }
         Ok(())
     }

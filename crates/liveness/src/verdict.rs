@@ -38,6 +38,8 @@ pub(super) struct Verdict {
     answered: Option<Duration>,
     /// When the other end said last that it hears us on this path, since the session was last up.
     proven: Option<Duration>,
+    /// A path that is probed is broken if nothing is shown of it by then.
+    due: Option<Duration>,
     /// Since when all speaks for the path, while it is broken.
     sound: Option<Duration>,
     hold: Duration,
@@ -57,6 +59,7 @@ impl Verdict {
             asked: None,
             answered: None,
             proven: None,
+            due: None,
             sound: None,
             hold: HOLD,
             readmitted: None,
@@ -75,7 +78,8 @@ impl Verdict {
 
     /// Is it shown to lead there?
     pub fn is_sound(&self, now: Duration) -> bool {
-        !self.broken && (self.up || self.lapses().is_some_and(|at| now < at))
+        let shown = || self.due.is_none() && self.lapses().is_some_and(|at| now < at);
+        !self.broken && (self.up || shown())
     }
 
     /// Is it shown to lead there again, but not trusted yet as it was broken?
@@ -83,10 +87,18 @@ impl Verdict {
         self.broken && self.sound.is_some()
     }
 
+    /// It may cross what another path's session has found broken: it is shown to be sound soon, or is
+    /// broken too.
+    pub fn probe(&mut self, now: Duration) {
+        if !self.known {
+            (self.known, self.due) = (true, Some(now + self.patience()));
+        }
+    }
+
     /// The session is up.
     pub fn up(&mut self, now: Duration) {
         (self.up, self.known) = (true, true);
-        (self.asked, self.answered, self.proven) = (None, None, None);
+        (self.asked, self.answered, self.proven, self.due) = (None, None, None, None);
         self.sound = self.sound.filter(|_| self.broken).or(Some(now));
     }
 
@@ -116,7 +128,7 @@ impl Verdict {
         if self.up {
             return;
         }
-        self.known = true;
+        (self.known, self.due) = (true, None);
         self.proven = Some(now);
         if self.broken {
             self.sound = self.sound.or(Some(now));
@@ -128,6 +140,7 @@ impl Verdict {
     pub fn postpone(&mut self, until: Duration) {
         let begin = until.saturating_sub(self.patience());
         self.answered = self.answered.map(|at| at.max(begin));
+        self.due = self.due.map(|at| at.max(until));
     }
 
     /// The other end says that it hears nothing of us, or nothing was heard of it; `reported`: it said so.
@@ -146,7 +159,7 @@ impl Verdict {
             return;
         }
         let gap = self.answered.is_none_or(|at| now > at + 3 * self.pace());
-        self.answered = Some(now);
+        (self.answered, self.due) = (Some(now), None);
         if self.broken && (gap && !self.is_proven(now) || self.sound.is_none()) {
             self.sound = Some(now);
         }
@@ -210,11 +223,11 @@ impl Verdict {
         Some(paced.map_or(late, |at| at.max(late)))
     }
 
-    /// Until when it counts what was shown of a path whose session is not up.
+    /// Until when it counts what was shown of a path whose session is not up, or is to be shown.
     fn lapses(&self) -> Option<Duration> {
         let patience = if self.broken { 3 * self.pace() } else { self.patience() };
         let answered = self.answered.map(|at| at + patience);
-        answered.max(self.proven.map(|at| at + PROOF))
+        answered.max(self.proven.map(|at| at + PROOF)).or(self.due)
     }
 
     fn is_proven(&self, now: Duration) -> bool {
@@ -234,7 +247,7 @@ impl Verdict {
     }
 
     fn fail(&mut self, now: Duration) {
-        (self.sound, self.answered, self.proven) = (None, None, None);
+        (self.sound, self.answered, self.proven, self.due) = (None, None, None, None);
         if self.broken {
             return;
         }
@@ -372,6 +385,21 @@ mod tests {
         verdict.proven(ms(8000));
         assert!(verdict.is_held() && !verdict.tick(ms(11_499)));
         assert!(verdict.tick(ms(11_500)) && !verdict.is_held(), "nothing more was heard");
+    }
+
+    #[test]
+    fn a_path_that_is_probed_answers_or_is_broken() {
+        for answers in [true, false] {
+            let mut verdict = Verdict::new(INTERVAL, 3);
+            verdict.probe(ms(1000));
+            assert!(!verdict.is_sound(ms(1000)) && verdict.asks(ms(0), None, ms(1000)));
+            if answers {
+                verdict.answer(ms(1100));
+                assert!(verdict.is_sound(ms(1100)));
+            }
+            verdict.tick(ms(1300));
+            assert_eq!((verdict.is_broken(), verdict.is_sound(ms(1300))), (!answers, answers));
+        }
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct Watching {
     /// Those that were broken when this was last known.
     #[serde(default)]
     pub broken: BTreeSet<PathId>,
+    /// Those that may cross what broke other paths: watched like active ones as long as they are listed.
+    #[serde(default)]
+    pub probed: BTreeSet<PathId>,
     /// The interfaces that may be sent by now, by name.
     pub interfaces: BTreeMap<String, SendingInterface>,
 }

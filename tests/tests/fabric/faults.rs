@@ -187,12 +187,14 @@ fn silent_link() {
 /// cross it. No cables named: each of them.
 fn cables_one_by_one(named: &[&str]) {
     let topology = "kind = \"torus\", dims = [4, 4], nics_per_node = 1";
-    let lab = Lab::up(&file(topology, "dor", 2, ""), &["--announce-seconds", "3", "--bfd-ms", "1000"]);
+    let lab =
+        Lab::up(&file(topology, "dor", 2, ""), &["--announce-seconds", "3", "--bfd-ms", "1000"]);
     let plan = &lab.now.plan;
     let cluster = plan.cluster();
     let pairs: Vec<_> = plan.pairs().collect();
     let switch = |port: tresse_topology::cluster::Port| &cluster.switch(port.switch).name;
-    let cable = |link: &tresse_topology::cluster::Link| format!("{}-{}", switch(link.a), switch(link.b));
+    let cable =
+        |link: &tresse_topology::cluster::Link| format!("{}-{}", switch(link.a), switch(link.b));
     let all: Vec<String> = cluster.links.iter().map(cable).collect();
     let chosen = all.iter().filter(|cable| named.is_empty() || named.contains(&cable.as_str()));
     let answers = || match lab.ping_briefly(&pairs) {

@@ -26,11 +26,12 @@ fn tables_by_arriving_nic_follow_the_plan_that_each_destination_goes_by() {
     let (old, new) = (ring(4), ring(5));
     let (gates, none, free, out) =
         (BTreeMap::new(), BTreeSet::new(), KeptFree::default(), BTreeSet::new());
+    let doubtful = Default::default();
     let gated = |prepared| Gated {
         prepared,
         gates: &gates,
         dead: &none,
-        held: &none,
+        doubtful: &doubtful,
         free: &free,
         out: &out,
     };

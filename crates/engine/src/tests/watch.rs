@@ -15,6 +15,7 @@ use crate::Stored;
 fn plan(plan: &Plan, node: NodeId) -> Prepared {
     let mut prepared = Prepared::new(plan, node, "text".into(), None);
     prepared.watches = Watches::new(plan, node).into();
+    prepared.index = crate::Index::new(plan, node).into();
     prepared
 }
 
@@ -103,6 +104,39 @@ fn a_peer_that_is_gone_keeps_its_routes() {
     let address = prepared.watches.paths()[0].destination;
     let key = (Prefix::host(address), METRIC_PRIMARY);
     assert!(before.get(&key).is_some() && host.kernel.observed.routes.get(&key).is_some());
+}
+
+/// A path that is shown to be sound again is on trial. It carries what no other path does.
+#[test]
+fn a_path_on_trial_is_used_where_nothing_else_is_whole() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    let peer = prepared.watches.paths()[0].id.dst;
+    let of_peer = prepared.watches.paths().iter().filter(|watch| watch.id.dst == peer);
+    let paths: Vec<_> = of_peer.collect();
+    let key = (Prefix::host(paths[0].destination), METRIC_PRIMARY);
+    let via = |host: &Host| {
+        let observed = &host.kernel.observed;
+        let group = &observed.nexthops[&observed.routes.get(&key).unwrap().nexthop.unwrap()];
+        let members: BTreeSet<_> =
+            group.group.iter().map(|(id, _)| observed.nexthops[id].via).collect();
+        if members.is_empty() { BTreeSet::from([group.via]) } else { members }
+    };
+    let all: BTreeSet<PathId> = paths.iter().map(|watch| watch.id).collect();
+    let mut say = |held: &[PathId]| {
+        let held = held.iter().copied().collect();
+        let (generation, down) = (host.watching.generation, all.clone());
+        host.input(Input::PathEvent { generation, down, held, up: BTreeSet::new() });
+        host.settle();
+        (via(&host), host.engine.status(host.now).cut)
+    };
+    let peer = paths[0].peer.clone();
+    let (planned, cut) = say(&[]);
+    assert_eq!(cut, [peer.clone()]);
+    let (used, cut) = say(&[paths[1].id]);
+    assert_eq!(used, [Some(paths[1].nexthop.via)].into());
+    assert_eq!(cut, [""; 0]);
+    assert_eq!(say(&[]), (planned, vec![peer]));
 }
 
 #[test]

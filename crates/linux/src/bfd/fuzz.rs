@@ -103,6 +103,7 @@ fn watching() -> Watching {
         generation: [1; 8],
         paths: Arc::new(vec![path(1, 0), path(2, 1)]),
         broken: BTreeSet::new(),
+        probed: BTreeSet::new(),
         interfaces: [("a".to_owned(), a)].into(),
     }
 }

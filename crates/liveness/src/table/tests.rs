@@ -54,6 +54,7 @@ fn watching(node: usize, plan: u8) -> Watching {
         generation: [plan; 8],
         paths: Arc::new(vec![path(0, "a", &[]), path(1, "b", &[LABEL])]),
         broken: BTreeSet::new(),
+        probed: BTreeSet::new(),
         interfaces: [("a".into(), interface(1)), ("b".into(), interface(2))].into(),
     }
 }
@@ -269,7 +270,7 @@ fn a_plan_without_a_path_ends_its_session_and_keeps_the_others() {
     pair.run(500);
     assert_eq!(pair.down(), NONE);
     let states: Vec<SessionState> = pair.seen[1].sessions.iter().map(|s| s.state).collect();
-    assert_eq!(states, [SessionState::Up, SessionState::Down]);
+    assert_eq!(states, [SessionState::Up], "it was the other end that wanted it");
     assert_eq!(pair.seen[0].generation, [2; 8]);
     pair.set(1, fewer(1));
     pair.run(500);
@@ -404,6 +405,50 @@ fn hosts_that_stood_still_break_nothing() {
                 }
             }
         }
+    }
+}
+
+/// Rank 1 has no session: rank 0 covers what it crosses. When that fails, rank 1 is in doubt.
+fn probing(node: usize, probed: bool) -> Watching {
+    let mut watching = watching(node, 1);
+    for path in Arc::make_mut(&mut watching.paths) {
+        path.active = node == 0 && path.id.rank == 0;
+    }
+    watching.probed = [id(node, 1)].into_iter().filter(|_| probed).collect();
+    watching
+}
+
+#[test]
+fn a_path_in_doubt_is_watched_as_long_as_it_is() {
+    for sound in [true, false] {
+        let mut pair = Pair::new();
+        for node in [0, 1] {
+            pair.tables[node] = SessionTable::new(TIMING, 8 + node as u64);
+            pair.set(node, probing(node, false));
+        }
+        pair.run(3000);
+        assert_eq!(pair.seen[0].sessions.len(), 1);
+        pair.cut = [(0, 1), (1, 1)].into();
+        pair.cut.extend([(0, 2), (1, 2)].into_iter().filter(|_| !sound));
+        pair.run(400);
+        assert_eq!(pair.down(), [[0], [0]]);
+        pair.set(0, probing(0, true));
+        pair.run(if sound { 110 } else { 310 });
+        assert_eq!(pair.down()[0], if sound { vec![0] } else { vec![0, 1] });
+        assert_eq!(pair.seen[0].up.contains(&id(0, 1)), sound, "its echoes are answered, or not");
+        pair.run(3000);
+        assert_eq!(pair.seen[0].up.contains(&id(0, 1)), sound);
+        pair.cut.clear();
+        pair.run(8000);
+        pair.all_up();
+        pair.set(0, probing(0, false));
+        pair.run(500);
+        for (node, event) in pair.seen.iter().enumerate() {
+            assert_eq!(event.up, [id(node, 0)].into(), "its session is over");
+            assert_eq!((event.sessions.len(), event.down.len()), (1, 0));
+        }
+        pair.run(5000);
+        assert!(pair.seen.iter().all(|event| event.sessions.len() == 1));
     }
 }
 
