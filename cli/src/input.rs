@@ -161,12 +161,18 @@ pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
     tresse_cluster::parse(&text, &path.display().to_string()).map_err(refused)
 }
 
-/// Prints every problem of a cluster file or other input file on standard error, and returns the
+/// The largest number of problems of a file that are printed: nobody reads on.
+const MOST_SHOWN: usize = 200;
+
+/// Prints the problems of a cluster file or other input file on standard error, and returns the
 /// failure with which the verb ends.
 pub fn refused(problems: Problems) -> Failure {
     let Problems { file, source, problems } = problems;
-    for p in &problems {
+    for p in problems.iter().take(MOST_SHOWN) {
         show(&file, &source, &p.to_string(), p.span.clone(), p.help.as_deref());
+    }
+    if problems.len() > MOST_SHOWN {
+        fail::say(&format!("and {} more", count(problems.len() - MOST_SHOWN, "problem")));
     }
     let message = format!("{file} has {}", count(problems.len(), "problem"));
     Failure { problems, ..Failure::new(Code::BadFile, message) }

@@ -30,11 +30,14 @@ pub fn parse(text: &str, file_name: &str) -> Result<Cluster, Problems> {
     if found.is_empty() { Ok(cluster) } else { Err(found.into_problems(text, file_name)) }
 }
 
+/// The largest number of places that are reported where bytes are not UTF-8.
+const MOST_PLACES: usize = 100;
+
 /// Decodes the bytes of a cluster file as UTF-8 and returns the text. `file_name` is used only in the problems
 /// reported.
 ///
 /// # Errors
-/// One problem for every place where the bytes are not UTF-8.
+/// A problem for each of the first 100 places where the bytes are not UTF-8: what has more is no text at all.
 pub fn text_of<'a>(bytes: &'a [u8], file_name: &str) -> Result<&'a str, Problems> {
     std::str::from_utf8(bytes).map_err(|_| {
         let mut found = Found::default();
@@ -49,6 +52,9 @@ pub fn text_of<'a>(bytes: &'a [u8], file_name: &str) -> Result<&'a str, Problems
             let message = format!("byte {first:#04x} at offset {offset} is not UTF-8 in `{line}`");
             let help = format!("save the file as UTF-8: in Latin-1 it is `{}`", char::from(*first));
             found.add(ProblemKind::NotText, &span, message, help);
+            if found.len() == MOST_PLACES {
+                break;
+            }
             offset += chunk.invalid().len();
             at = span.end;
         }

@@ -84,6 +84,19 @@ impl Steering {
         self.drained.iter().find(is).cloned()
     }
 
+    /// The drained part that the path of this rank to a peer crosses.
+    fn drained_on(&self, prepared: &Prepared, to: &str, rank: u32) -> Option<&String> {
+        let entry = prepared.index.to(to).iter().find(|entry| entry.id.rank == rank)?;
+        let crosses = |object: &&String| {
+            let part = prepared.index.parts.named(object);
+            part.is_ok_and(|part| {
+                part.node() != Some(entry.id.dst)
+                    && entry.wires.iter().any(|wire| part.wires().contains(wire))
+            })
+        };
+        self.drained.iter().find(crosses)
+    }
+
     /// A copy with the change applied.
     pub(super) fn after(&self, steer: &Steer, prepared: &Prepared) -> Result<Self, NodeError> {
         let mut after = self.clone();
@@ -125,6 +138,13 @@ impl Steering {
             }
             Steer::Pin { to, rank } => {
                 let pinned = chosen::pin(prepared, to, *rank)?;
+                if let Some(part) = self.drained_on(prepared, to, *rank) {
+                    let message = format!(
+                        "the path of rank {rank} crosses {part}, which is drained: undrain that first, or \
+                         pin another rank"
+                    );
+                    return Err(refused(to, message));
+                }
                 after.pinned.insert(to.clone(), pinned);
                 after.weights.remove(to);
             }

@@ -26,7 +26,7 @@ use self::insist::Limit;
 use self::progress::Progress;
 use self::state::{NodeState, Run, Seconds};
 use crate::duration::duration;
-use crate::fail::{Code, Failure};
+use crate::fail::{self, Code, Failure};
 use crate::fleet::nodes::FleetArgs;
 use crate::input::{self, ClusterArgs};
 
@@ -89,6 +89,10 @@ impl Rollout {
         if code != Code::Fine || self.dry_run {
             return Ok(if self.dry_run { code } else { run.stop(code) });
         }
+        let seconds = self.confirm.as_secs();
+        fail::say(&format!(
+            "installing: until it is confirmed, every node goes back by itself after {seconds} s, also if this ends"
+        ));
         let started = Instant::now();
         // This limit ends before the timers of the nodes do.
         let until = started + self.confirm.mul_f64(0.8);

@@ -180,6 +180,15 @@ fn what_cannot_be_steered_is_named() {
         assert!(error.contains(word), "{error}");
     }
     assert_eq!(host.disk, before);
+    let nic = |rank| {
+        let mut paths = prepared.watches.paths().iter();
+        paths.find(|w| w.peer == "n1" && w.id.rank == rank).unwrap().nexthop.interface.clone()
+    };
+    steer(&mut host, Steer::Drain(format!("n0:{}", nic(2))), false).unwrap();
+    let pin = |rank| Steer::Pin { to: "n1".into(), rank };
+    let error = steer(&mut host, pin(2), true).unwrap_err().to_string();
+    assert!(error.contains("which is drained: undrain that first"), "{error}");
+    steer(&mut host, pin(0), false).unwrap();
     let mesh = self::prepared("[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n");
     let mut host = self::host(&mesh);
     let error = steer(&mut host, Steer::Drain("n1".into()), true).unwrap_err().to_string();
