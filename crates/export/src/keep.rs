@@ -1,6 +1,7 @@
 //! Switch configurations for the time in which nodes change from one plan to another: those of the new
-//! plan, plus the VLANs of the old plan on ports whose cables are unchanged. With them, nodes that have
-//! the old plan and nodes that have the new one reach each other.
+//! plan, plus the VLANs of the old plan on ports whose cables are unchanged, and on ports that the new
+//! plan does not use: their cables may still be there. With them, nodes that have the old plan and nodes
+//! that have the new one reach each other.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -71,7 +72,9 @@ fn same_cables(plan: &Plan, old: &Plan) -> BTreeSet<(SwitchId, u32)> {
     ends.map(|Port { switch, port }| (switch, port)).collect()
 }
 
-/// Adds the VLANs and forwarding entries of `before` on ports whose cable is unchanged.
+/// Adds the VLANs and forwarding entries of `before` on ports whose cable is unchanged, and its ports that
+/// `config` does not have. The base VLAN stays off cables between switches that the new plan does not have,
+/// as its trees of both plans may have a loop together.
 fn add(config: &mut SwitchConfig, before: &SwitchConfig, cabled: &BTreeSet<(SwitchId, u32)>) {
     let mut tagged: BTreeSet<(Vid, u32)> = BTreeSet::new();
     for port in &mut config.ports {
@@ -86,6 +89,15 @@ fn add(config: &mut SwitchConfig, before: &SwitchConfig, cabled: &BTreeSet<(Swit
         if port.role == PortRole::Pruned && !port.tagged.is_empty() {
             port.role = PortRole::Trunk;
         }
+        tagged.extend(port.tagged.iter().map(|vid| (*vid, port.port)));
+    }
+    let used: BTreeSet<u32> = config.ports.iter().map(|port| port.port).collect();
+    for port in before.ports.iter().filter(|port| !used.contains(&port.port)) {
+        if port.role == PortRole::Access || port.tagged.is_empty() {
+            continue;
+        }
+        let untagged = port.untagged.filter(|_| port.role == PortRole::Node);
+        config.ports.push(PortConfig { untagged, ..port.clone() });
         tagged.extend(port.tagged.iter().map(|vid| (*vid, port.port)));
     }
     let new: BTreeSet<Vid> = config.vlans.iter().map(|vlan| vlan.vid).collect();

@@ -404,6 +404,33 @@ fn a_base_tree_that_moves_is_told_in_every_file() {
     assert_eq!(moved(&cut, &torus), 4);
 }
 
+/// A cable that the new plan lacks is unplugged when nobody has the plan before any more.
+#[test]
+fn switches_keep_the_cables_that_the_new_plan_does_not_have() {
+    use tresse_plan::lock::Lock;
+
+    let kind = TopologyShape::Torus { dims: vec![3, 3] };
+    let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Minimal, 1);
+    cluster.kind = TopologyShape::Explicit;
+    let first = Plan::build(cluster).unwrap();
+    let lock = first.lock(&Lock::default());
+    let mut fewer = first.cluster().clone();
+    let gone = fewer.links.remove(0);
+    let second = Plan::build_with(fewer, &lock).unwrap();
+    let options = ExportOptions::default();
+    let vids = |configs: &[SwitchConfig], port: tresse_topology::cluster::Port| -> BTreeSet<Vid> {
+        let config = configs.iter().find(|config| config.switch == port.switch).unwrap();
+        let port = config.ports.iter().find(|other| other.port == port.port);
+        port.into_iter().flat_map(|port| port.tagged.iter().copied()).collect()
+    };
+    let (before, after) = (switch_configs(&first, options), switch_configs(&second, options));
+    let both = keep::configs(&second, &first, options).unwrap();
+    for end in [gone.a, gone.b] {
+        assert_eq!(vids(&both, end), vids(&before, end));
+        assert!(!vids(&before, end).is_empty() && vids(&after, end).is_empty());
+    }
+}
+
 /// For the time of a change every cable carries the trees of both plans, and no VID has a loop.
 #[test]
 fn switches_keep_the_plan_before_during_a_change() {
