@@ -78,7 +78,7 @@ fn both_of(next: &Plan, now: &Plan) -> Vec<SwitchConfig> {
 }
 
 /// Changes one switch of a running lab from the configuration `old` to `new`: first deletes the VIDs
-/// that no longer belong to a port, then adds those that are missing.
+/// that no longer belong to a port, then adds those that are missing. Ports without a cable are left out.
 ///
 /// # Errors
 /// The error of `bridge`.
@@ -88,8 +88,11 @@ pub fn reconfigure(
     new: &SwitchConfig,
 ) -> Result<(), RunError> {
     let (old, new_set) = (old.map(memberships).unwrap_or_default(), memberships(new));
-    let gone = old.difference(&new_set).copied().collect();
-    let more = new_set.difference(&old).copied().collect();
+    let there = plugged(directory, &new.name);
+    let is_there =
+        |at: &&(u32, u16, bool)| there.as_ref().is_none_or(|there| there.contains(&at.0));
+    let gone = old.difference(&new_set).filter(is_there).copied().collect();
+    let more = new_set.difference(&old).filter(is_there).copied().collect();
     bridge(directory, &new.name, &(lines("del", &gone) + &lines("add", &more)))
 }
 
@@ -121,6 +124,14 @@ pub fn configs(plan: &Plan) -> Vec<SwitchConfig> {
 #[must_use]
 pub fn configs_keeping(plan: &Plan, old: &Plan) -> Vec<SwitchConfig> {
     switch_configs_keeping(plan, old, OPTIONS).expect("labs have switches of 4094 VLANs")
+}
+
+/// The ports of a switch that have a cable. In a lab a port without one is no interface.
+fn plugged(directory: &Directory, switch: &str) -> Option<BTreeSet<u32>> {
+    let record = directory.load_up().ok()?;
+    let ends = record.blueprint.cables.iter().flat_map(|cable| [&cable.a, &cable.b]);
+    let here = ends.filter(|end| end.place == switch);
+    Some(here.filter_map(|end| end.interface.strip_prefix('p')?.parse().ok()).collect())
 }
 
 fn memberships(config: &SwitchConfig) -> Memberships {

@@ -8,7 +8,10 @@
 use std::collections::BTreeMap;
 
 use tresse_plan::Plan;
-use tresse_reconcile::{ALL_FORWARDING, LinkKind, METRIC_PRIMARY, Nexthop, PROTOCOL, Rule, Wanted};
+use tresse_reconcile::{
+    ALL_FORWARDING, LinkKind, METRIC_PRIMARY, METRIC_UNREACHABLE, NODE_INTERFACE, Nexthop,
+    PROTOCOL, Rule, Wanted,
+};
 use tresse_slice::Slice;
 
 use super::nexthops::{FIRST_GROUP, Nexthops};
@@ -142,6 +145,11 @@ fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String,
         line!(text, "\n[Route]\nDestination={dst}\nNextHop={nexthop}\nMetric={metric}");
         line!(text, "PreferredSource={}\nMTUBytes={}", route.src, route.mtu);
         line!(text, "TCPAdvertisedMaximumSegmentSize={}\nProtocol={PROTOCOL}", route.advmss);
+    }
+    for dst in &wanted.unreachable {
+        let text = routes.entry(NODE_INTERFACE.into()).or_default();
+        line!(text, "\n[Route]\nDestination={dst}\nType=unreachable\nMetric={METRIC_UNREACHABLE}");
+        line!(text, "Protocol={PROTOCOL}");
     }
     for ((table, to), nexthop) in wanted.table_routes() {
         let text = routes.entry(nexthop.interface.clone()).or_default();

@@ -62,6 +62,8 @@ pub const METRIC_PRIMARY: u32 = 7800;
 /// Metric of our backup routes, which the kernel uses when it has no primary route to the
 /// destination (K1, K15).
 pub const METRIC_BACKUP: u32 = 7801;
+/// Metric of our unreachable routes: any other route to the same prefix comes first.
+pub const METRIC_UNREACHABLE: u32 = u32::MAX;
 /// Preference (order) of our tc filters that pass MPLS frames from planned neighbours (K11).
 pub const PREF_PASS: u16 = 7800;
 /// Preference (order) of our tc filter that drops MPLS frames from all senders but planned

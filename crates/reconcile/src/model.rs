@@ -123,6 +123,17 @@ impl KernelModel {
                 self.note(old.protocol, operation);
                 Ok(())
             }
+            Operation::AddUnreachable { dst } => {
+                match self.observed.unreachable.insert(*dst, PROTOCOL) {
+                    None => Ok(()),
+                    Some(_) => Err("EEXIST"),
+                }
+            }
+            Operation::DeleteUnreachable { dst } => {
+                let old = self.observed.unreachable.remove(dst).ok_or("ESRCH")?;
+                self.note(old, operation);
+                Ok(())
+            }
             Operation::AddTableRoute { table, dst, interface, via, replace } => {
                 let (interface, via) = (Some(interface.clone()), Some(*via));
                 let table_route = ObservedTableRoute { protocol: PROTOCOL, interface, via };

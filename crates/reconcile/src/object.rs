@@ -32,6 +32,8 @@ pub enum Object {
     Group(u32),
     /// A route by destination and metric.
     Route(Prefix, u32),
+    /// An unreachable route by destination.
+    Unreachable(Prefix),
     /// A table route, by table and destination.
     #[serde(rename = "turn")]
     TableRoute(u32, Prefix),
@@ -64,7 +66,7 @@ impl Object {
             Self::Neighbour(..) => "neighbour",
             Self::Nexthop(_) | Self::PlannedNexthop(_) => "nexthop",
             Self::Group(_) => "group",
-            Self::Route(..) | Self::TableRoute(..) => "route",
+            Self::Route(..) | Self::TableRoute(..) | Self::Unreachable(_) => "route",
             Self::Rule(_) | Self::SourceRule(_) => "rule",
             Self::Endpoint(_) => "endpoint",
             Self::Subflows => "limit",
@@ -85,6 +87,7 @@ impl fmt::Display for Object {
             Self::Nexthop(id) | Self::Group(id) => write!(f, "{id:#x}"),
             Self::PlannedNexthop(nexthop) => write!(f, "{nexthop}"),
             Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
+            Self::Unreachable(dst) => write!(f, "unreachable {dst}"),
             Self::TableRoute(table, dst) => write!(f, "{dst} table {table}"),
             Self::Rule(rule) => write!(f, "{rule}"),
             Self::SourceRule(rule) => write!(f, "{rule}"),
@@ -148,6 +151,7 @@ impl Operation {
             Self::AddLink { .. }
             | Self::AddAddress { .. }
             | Self::AddNexthop { .. }
+            | Self::AddUnreachable { .. }
             | Self::AddRule { .. }
             | Self::AddSourceRule { .. }
             | Self::AddEndpoint { .. }
@@ -173,6 +177,7 @@ impl Operation {
             | Self::DeleteNeighbour { .. }
             | Self::DeleteNexthop { .. }
             | Self::DeleteRoute { .. }
+            | Self::DeleteUnreachable { .. }
             | Self::DeleteTableRoute { .. }
             | Self::DeleteRule { .. }
             | Self::DeleteSourceRule { .. }
@@ -204,6 +209,9 @@ impl Operation {
             Self::AddGroup { id, .. } => Object::Group(*id),
             Self::AddRoute { dst, metric, .. } | Self::DeleteRoute { dst, metric } => {
                 Object::Route(*dst, *metric)
+            }
+            Self::AddUnreachable { dst } | Self::DeleteUnreachable { dst } => {
+                Object::Unreachable(*dst)
             }
             Self::AddTableRoute { table, dst, .. } | Self::DeleteTableRoute { table, dst } => {
                 Object::TableRoute(*table, *dst)

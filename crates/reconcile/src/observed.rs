@@ -49,6 +49,10 @@ pub struct Observed {
     #[serde(default, with = "super::pairs")]
     #[serde(rename = "turns")]
     pub table_routes: BTreeMap<TableRouteKey, ObservedTableRoute>,
+    /// Routes of the main table at metric [`super::METRIC_UNREACHABLE`] that refuse their packets
+    /// (RTN_UNREACHABLE), by prefix, with their rtm_protocol.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unreachable: BTreeMap<Prefix, u8>,
     /// Our policy rules by source address.
     #[serde(default, rename = "from_rules")]
     pub source_rules: BTreeSet<SourceRule>,

@@ -132,6 +132,16 @@ pub enum Operation {
         /// Does a route of ours with this key exist (NLM_F_REPLACE)?
         replace: bool,
     },
+    /// RTM_NEWROUTE of an unreachable route of the main table, at metric [`super::METRIC_UNREACHABLE`].
+    AddUnreachable {
+        /// Destination.
+        dst: Prefix,
+    },
+    /// RTM_DELROUTE of an unreachable route of ours.
+    DeleteUnreachable {
+        /// Destination.
+        dst: Prefix,
+    },
     /// RTM_DELROUTE of a route of ours.
     DeleteRoute {
         /// Destination.

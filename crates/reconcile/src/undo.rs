@@ -70,6 +70,8 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
             route(*dst, *metric, true, before)
         }
         Operation::DeleteRoute { dst, metric } => route(*dst, *metric, false, before),
+        &Operation::AddUnreachable { dst } => vec![Operation::DeleteUnreachable { dst }],
+        &Operation::DeleteUnreachable { dst } => vec![Operation::AddUnreachable { dst }],
         Operation::AddTableRoute { table, dst, replace: false, .. } => {
             vec![Operation::DeleteTableRoute { table: *table, dst: *dst }]
         }

@@ -24,6 +24,10 @@ pub struct Wanted {
     /// Routes by (destination, metric).
     #[serde(with = "super::pairs")]
     pub routes: BTreeMap<(Prefix, u32), WantedRoute>,
+    /// Prefixes that end in the main table where no other route leads on: packets to an address that the
+    /// fabric has no path to must not leave by a default route.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unreachable: BTreeSet<Prefix>,
     /// Path below `/proc/sys` (`net/ipv4/conf/eth0.100/rp_filter`; an interface name keeps its `.`)
     /// to value.
     pub sysctls: BTreeMap<String, String>,

@@ -179,6 +179,7 @@ fn keep(wanted: &mut Wanted, old: Wanted) {
         wanted.links.entry(name).or_insert(link);
     }
     wanted.addresses.extend(old.addresses);
+    wanted.unreachable.extend(old.unreachable);
     for (key, neighbour) in old.neighbours {
         wanted.neighbours.entry(key).or_insert(neighbour);
     }

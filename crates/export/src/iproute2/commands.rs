@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use tresse_reconcile::{ENDPOINT_IDS, LinkKind, METRIC_PRIMARY, Nexthop, PROTOCOL, Rule, Wanted};
+use tresse_reconcile::{
+    ENDPOINT_IDS, LinkKind, METRIC_PRIMARY, METRIC_UNREACHABLE, Nexthop, PROTOCOL, Rule, Wanted,
+};
 
 use crate::nexthops::{FIRST_GROUP, Nexthops};
 use crate::spell::shell;
@@ -72,7 +74,7 @@ pub fn neighbours(wanted: &Wanted) -> String {
 }
 
 /// Returns the `ip` commands that add nexthop objects, the nexthop groups made of them, and the routes
-/// through these groups. The kernel refuses a nexthop on an interface without carrier, and then also the
+/// through these groups, and the unreachable routes. The kernel refuses a nexthop on an interface without carrier, and then also the
 /// groups and routes that need this nexthop.
 #[must_use]
 pub fn routes(wanted: &Wanted) -> String {
@@ -114,6 +116,12 @@ pub fn routes(wanted: &Wanted) -> String {
             route.src,
             route.mtu,
             route.advmss
+        );
+    }
+    for dst in &wanted.unreachable {
+        line!(
+            out,
+            "route replace unreachable {dst} metric {METRIC_UNREACHABLE} protocol {PROTOCOL}"
         );
     }
     out

@@ -16,6 +16,7 @@ use super::label::{self, LabelRoute};
 use super::message::write_message;
 use super::nexthop::{self, Nexthop};
 use super::table_route::route_message;
+use super::unreachable::unreachable_message;
 
 const NEW: u16 = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;
 
@@ -98,6 +99,12 @@ pub(super) fn encode<'a>(
         }
         Operation::DeleteRoute { dst, metric } => {
             bulk::route(buffer, NLM_F_REQUEST, sequence, (*dst, *metric), None);
+        }
+        Operation::AddUnreachable { dst } => {
+            emit(buffer, libc::RTM_NEWROUTE, NEW, sequence, &unreachable_message(*dst));
+        }
+        Operation::DeleteUnreachable { dst } => {
+            emit(buffer, libc::RTM_DELROUTE, NLM_F_REQUEST, sequence, &unreachable_message(*dst));
         }
         Operation::AddTableRoute { table, dst, interface, via, replace } => {
             let message = route_message(*table, *dst, Some((interfaces.index(interface)?, *via)));

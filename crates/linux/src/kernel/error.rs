@@ -117,7 +117,9 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
             matches!(errno, libc::ENOENT | libc::ENODEV | libc::ENXIO)
         }
         Operation::DeleteNexthop { .. } => errno == libc::ENOENT,
-        Operation::DeleteRoute { .. } | Operation::DeleteTableRoute { .. } => {
+        Operation::DeleteRoute { .. }
+        | Operation::DeleteUnreachable { .. }
+        | Operation::DeleteTableRoute { .. } => {
             matches!(errno, libc::ESRCH | libc::ENODEV)
         }
         Operation::DeleteRule { .. } | Operation::DeleteSourceRule { .. } => errno == libc::ENOENT,
@@ -196,10 +198,12 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         | Operation::DeleteSourceRule { .. }
         | Operation::DeleteEndpoint { .. }
         | Operation::DeleteTableRoute { .. }
+        | Operation::DeleteUnreachable { .. }
         | Operation::DeleteRule { .. }
         | Operation::DeleteIngress { .. }
         | Operation::DeleteFilter { .. } => ("delete", named(operation)),
         Operation::AddRule { .. }
+        | Operation::AddUnreachable { .. }
         | Operation::AddSourceRule { .. }
         | Operation::AddEndpoint { .. }
         | Operation::AddIngress { .. }
@@ -278,6 +282,7 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             | Operation::AddGroup { replace: false, .. }
             | Operation::AddLabel { replace: false, .. }
             | Operation::AddTableRoute { replace: false, .. }
+            | Operation::AddUnreachable { .. }
             | Operation::AddRule { .. }
             | Operation::AddSourceRule { .. }
             | Operation::AddNexthop { .. }

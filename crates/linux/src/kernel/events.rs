@@ -28,6 +28,7 @@ use super::observe::neighbour;
 use super::route::Route;
 use super::rule::SeenRule;
 use super::table_route::SeenTableRoute;
+use super::unreachable;
 use crate::sys::readiness;
 
 const COALESCE: Duration = Duration::from_millis(5);
@@ -181,9 +182,13 @@ pub(super) fn event(message: &Message<'_>) -> Option<KernelEvent> {
         }
         libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {
             let header = RouteHeader::parse(message.payload).ok()?;
-            let ours = header.kind == RouteType::Unicast
-                && (header.table == RouteHeader::RT_TABLE_MAIN
-                    || SeenTableRoute::of(&Route::with(&header, message.payload).ok()?).is_some());
+            let main = header.table == RouteHeader::RT_TABLE_MAIN;
+            let route = || Route::with(&header, message.payload).ok();
+            let ours = match header.kind {
+                RouteType::Unicast => main || SeenTableRoute::of(&route()?).is_some(),
+                RouteType::Unreachable => main && unreachable::prefix(&route()?).is_some(),
+                _ => false,
+            };
             ours.then_some(KernelEvent::RouteChanged)
         }
         libc::RTM_NEWRULE | libc::RTM_DELRULE => {
@@ -214,6 +219,11 @@ mod tests {
         assert_eq!(event(&message(libc::RTM_NEWROUTE, &main)), Some(KernelEvent::RouteChanged));
         let local = [2, 32, 0, 0, 255, 2, 0, 2, 0, 0, 0, 0];
         assert_eq!(event(&message(libc::RTM_NEWROUTE, &local)), None);
+        let mut refusing = vec![2, 16, 0, 0, 254, 78, 0, 7, 0, 0, 0, 0, 8, 0, 6, 0];
+        refusing.extend(u32::MAX.to_ne_bytes());
+        assert_eq!(event(&message(libc::RTM_DELROUTE, &refusing)), Some(KernelEvent::RouteChanged));
+        refusing[16..].copy_from_slice(&[0; 4]);
+        assert_eq!(event(&message(libc::RTM_DELROUTE, &refusing)), None);
         let mut table_route = vec![2, 32, 0, 0, 252, 78, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0];
         table_route.extend(TABLES.start.to_ne_bytes());
         assert_eq!(

@@ -47,6 +47,7 @@ mod support;
 mod sysctl;
 mod table_route;
 mod tcp;
+mod unreachable;
 
 use std::io;
 

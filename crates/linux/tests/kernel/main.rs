@@ -17,6 +17,7 @@ mod packet;
 mod push;
 mod table_routes;
 mod transit;
+mod unreachable;
 
 use std::process::ExitCode;
 
@@ -37,5 +38,6 @@ fn main() -> ExitCode {
     trials.extend(transit::trials());
     trials.extend(table_routes::trials());
     trials.extend(mptcp::trials());
+    trials.extend(unreachable::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

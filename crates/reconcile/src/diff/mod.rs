@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! add     sysctls, links, filters, label inputs, up, addresses, neighbours, labels,
-//!         (policy rules, see below), nexthops, groups, routes, MPTCP endpoints
-//! remove  routes, policy rules, table routes, groups, nexthops, labels, neighbours, addresses,
+//!         (policy rules, see below), nexthops, groups, routes, unreachable routes, MPTCP endpoints
+//! remove  routes, unreachable routes, policy rules, table routes, groups, nexthops, labels, neighbours, addresses,
 //!         down, links, sysctls, filters
 //! ```
 //!
@@ -33,6 +33,7 @@ mod routing;
 mod steps;
 mod sysctls;
 mod table_routes;
+mod unreachable;
 
 pub(super) use self::routing::narrow;
 
@@ -72,5 +73,6 @@ pub fn reconcile_with(
     table_routes::table_routes(&context, &taken, &mut steps);
     mptcp::mptcp(&context, &taken, &mut steps);
     routing::routing(&context, &locals, &mut steps);
+    unreachable::unreachable(&context, &mut steps);
     steps.finish()
 }

@@ -6,9 +6,10 @@ use std::net::IpAddr;
 
 use tresse_base::id::NodeId;
 use tresse_base::kernel::{ALIAS_PREFIX, NODE_INTERFACE};
+use tresse_base::units::Prefix;
 use tresse_plan::Plan;
 use tresse_reconcile::{LinkKind, Wanted, WantedLink};
-use tresse_topology::cluster::Nic;
+use tresse_topology::cluster::{Addressing, Nic};
 
 /// Adds a NIC that carries untagged frames: its addresses, its MTU in bytes and its sysctls.
 pub(super) fn add_nic(wanted: &mut Wanted, nic: &Nic, addresses: &[IpAddr], mtu: u32, ipv6: bool) {
@@ -18,7 +19,8 @@ pub(super) fn add_nic(wanted: &mut Wanted, nic: &Nic, addresses: &[IpAddr], mtu:
 }
 
 /// Adds the interface with the node's own addresses. `mtu` is in bytes. Also makes the kernel
-/// choose the member of a nexthop group by addresses and ports (K6).
+/// choose the member of a nexthop group by addresses and ports (K6), and refuse packets to addresses
+/// of the fabric that no route leads to.
 pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32) {
     let own = &plan.addresses().node[node.index()];
     let alias = format!("{ALIAS_PREFIX}node");
@@ -26,6 +28,12 @@ pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32)
     wanted.links.insert(NODE_INTERFACE.into(), link);
     wanted.addresses.extend(own.iter().map(|address| (NODE_INTERFACE.to_owned(), *address)));
     let ipv6 = own.iter().any(IpAddr::is_ipv6);
+    let Addressing { nodes, nics } = &plan.cluster().addressing;
+    let prefixes = nodes.iter().chain(nics).filter(|prefix| {
+        let host = Prefix::host(prefix.address).len;
+        prefix.len < host && own.iter().any(|own| own.is_ipv4() == prefix.address.is_ipv4())
+    });
+    wanted.unreachable.extend(prefixes);
     for family in ["ipv4", "ipv6"].into_iter().filter(|family| *family == "ipv4" || ipv6) {
         set(wanted, format!("net/{family}/fib_multipath_hash_policy"), "1");
     }

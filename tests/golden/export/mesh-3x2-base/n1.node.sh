@@ -161,6 +161,8 @@ route replace 10.77.0.5/32 nhid 1417674759 src 10.77.0.2 metric 7800 mtu 1500 ad
 route replace 10.77.0.5/32 nhid 1417674754 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
 route replace 10.77.0.6/32 nhid 1417674760 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
 route replace 10.77.0.6/32 nhid 1417674756 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace unreachable 10.77.0.0/16 metric 4294967295 protocol 78
+route replace unreachable 10.78.0.0/16 metric 4294967295 protocol 78
 EOF
 }
 

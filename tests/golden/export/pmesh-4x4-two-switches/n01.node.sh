@@ -269,6 +269,10 @@ route replace fd78::2b/128 nhid 1417674762 src fd77::2 metric 7800 mtu 1500 advm
 route replace fd78::2c/128 nhid 1417674763 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
 route replace fd78::30/125 nhid 1417674756 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
 route replace fd78::38/125 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace unreachable 10.77.0.0/24 metric 4294967295 protocol 78
+route replace unreachable 10.78.0.0/24 metric 4294967295 protocol 78
+route replace unreachable fd77::/64 metric 4294967295 protocol 78
+route replace unreachable fd78::/64 metric 4294967295 protocol 78
 EOF
     ip -batch - <<'EOF'
 route replace 10.77.0.5/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78

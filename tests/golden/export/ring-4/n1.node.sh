@@ -177,6 +177,10 @@ route replace fd78::5/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advms
 route replace fd78::6/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
 route replace fd78::7/128 nhid 1417674753 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
 route replace fd78::8/128 nhid 1417674753 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace unreachable 10.77.0.0/24 metric 4294967295 protocol 78
+route replace unreachable 10.78.0.0/24 metric 4294967295 protocol 78
+route replace unreachable fd77::/64 metric 4294967295 protocol 78
+route replace unreachable fd78::/64 metric 4294967295 protocol 78
 EOF
     ip -batch - <<'EOF'
 route replace 10.77.0.1/32 via 10.78.0.5 dev eth1 onlink table 7800 metric 7800 protocol 78

@@ -220,6 +220,8 @@ route replace 10.77.0.13/32 nhid 1417674766 src 10.77.0.2 metric 7800 mtu 1500 a
 route replace 10.77.0.14/32 nhid 1417674760 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
 route replace 10.77.0.15/32 nhid 1417674761 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
 route replace 10.77.0.16/32 nhid 1417674762 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace unreachable 10.77.0.0/16 metric 4294967295 protocol 78
+route replace unreachable 10.78.0.0/16 metric 4294967295 protocol 78
 EOF
 }
 

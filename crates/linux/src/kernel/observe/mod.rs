@@ -23,6 +23,8 @@ use super::channel::{Channel, DumpError, Tables};
 use super::message::MalformedMessage;
 use super::{mptcp, sysctl};
 
+use self::routes::Routes;
+
 pub(super) use neighbours::{NDA_PROTOCOL, neighbour};
 
 /// How often an observation is started again before giving up.
@@ -120,7 +122,7 @@ pub fn observe<'a>(
 
 /// The routes of the main table that `source` dumps, where no route names an interface.
 pub(super) fn main_routes(source: &mut impl Tables) -> Result<ObservedRoutes, DumpError> {
-    routes::routes(source, &names::Names(HashMap::new())).map(|(main, _)| main)
+    routes::routes(source, &names::Names(HashMap::new())).map(|routes| routes.main)
 }
 
 type TableError = (&'static str, DumpError);
@@ -137,7 +139,8 @@ fn look() -> Result<Observed, TableError> {
 pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;
     let (rules, source_rules) = table_routes::rules(source).map_err(|e| ("rules", e))?;
-    let (main, table_routes) = routes::routes(source, &names).map_err(|e| ("routes", e))?;
+    let Routes { main, unreachable, tables } =
+        routes::routes(source, &names).map_err(|e| ("routes", e))?;
     Ok(Observed {
         links,
         addresses: links::addresses(source, &names).map_err(|e| ("addresses", e))?,
@@ -153,7 +156,8 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
         },
         ingress: labels::ingress(source, &names).map_err(|e| ("filters", e))?,
         rules,
-        table_routes,
+        table_routes: tables,
+        unreachable,
         source_rules,
         mptcp: None,
     })

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
+use tresse_base::units::Prefix;
 use tresse_reconcile::{
     ObservedNexthop, ObservedRoute, ObservedRoutes, ObservedTableRoute, RouteList, TableRouteKey,
 };
@@ -13,6 +14,7 @@ use super::super::channel::{DumpError, Tables};
 use super::super::message::bytes;
 use super::super::nexthop::{self, Nexthop};
 use super::super::route::Route;
+use super::super::unreachable;
 use super::names::Names;
 use super::table_routes;
 
@@ -37,22 +39,33 @@ pub(super) fn nexthops(
     Ok(nexthops)
 }
 
+/// The routes of one dump.
+pub(super) struct Routes {
+    /// Unicast routes of the main table.
+    pub main: ObservedRoutes,
+    /// Unreachable routes of the main table, at the metric of ours, with their protocols.
+    pub unreachable: BTreeMap<Prefix, u8>,
+    /// Unicast routes of tables of ours.
+    pub tables: BTreeMap<TableRouteKey, ObservedTableRoute>,
+}
+
 /// Reads the routes of the main table and of tables of ours. One dump of all tables, because
 /// nothing else reveals a route left in a table of ours that has no rule.
-pub(super) fn routes(
-    channel: &mut impl Tables,
-    names: &Names,
-) -> Result<(ObservedRoutes, BTreeMap<TableRouteKey, ObservedTableRoute>), DumpError> {
+pub(super) fn routes(channel: &mut impl Tables, names: &Names) -> Result<Routes, DumpError> {
     let (mut routes, mut table_routes) = (RouteList::default(), BTreeMap::new());
+    let mut refusing = BTreeMap::new();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut all = RouteMessage::default();
         all.header.address_family = family;
-        all.header.kind = RouteType::Unicast;
         let result = channel.dump(libc::RTM_GETROUTE, &bytes(&all), |message| {
             if message.kind != libc::RTM_NEWROUTE {
                 return Ok(());
             }
             let header = RouteHeader::parse(message.payload)?;
+            if header.kind == RouteType::Unreachable && header.table == libc::RT_TABLE_MAIN {
+                let route = Route::with(&header, message.payload)?;
+                refusing.extend(unreachable::prefix(&route).map(|dst| (dst, route.protocol)));
+            }
             if header.kind != RouteType::Unicast {
                 return Ok(());
             }
@@ -76,7 +89,7 @@ pub(super) fn routes(
             result => result?,
         }
     }
-    Ok((routes.finish(), table_routes))
+    Ok(Routes { main: routes.finish(), unreachable: refusing, tables: table_routes })
 }
 
 /// Adds a unicast route of the main table.
