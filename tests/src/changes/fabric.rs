@@ -52,7 +52,7 @@ pub struct Fabric {
     reflect: bool,
     /// The node whose first NIC has a tenth of the rate.
     slow: Option<usize>,
-    /// The place of the cable that can be moved.
+    /// The place of the cable that can be moved; one more than the last: the plan has no such cable.
     cable: usize,
 }
 
@@ -136,9 +136,17 @@ impl Fabric {
                 format!("reflect {} to {}", self.reflect, next.reflect)
             }
             Change::Cable => {
-                next.cable = other(self.cable, kind.cable.len(), random);
-                let [a, b] = kind.cable[next.cable];
-                format!("cable moved to {a}, {b}")
+                let places = kind.cable.len();
+                next.cable = match self.cable {
+                    now if now == places => random.below(places),
+                    // Both paths of some pairs cross it, so it cannot be drained: a plan without it comes first.
+                    _ if self.strategy == Some("updown") => places,
+                    now => other(now, places, random),
+                };
+                match kind.cable.get(next.cable) {
+                    Some([a, b]) => format!("cable moved to {a}, {b}"),
+                    None => "cable not planned any more".into(),
+                }
             }
             Change::Rate => {
                 next.slow = match self.slow {
