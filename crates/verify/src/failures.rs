@@ -79,6 +79,17 @@ impl Failures {
                 ),
             });
         }
+        if let Some((s, d)) = tally.first_alone {
+            notes.push(Finding {
+                kind: "no-backup",
+                object: pair_name(plan, s, d),
+                message: format!(
+                    "{} ordered pairs, this one first, have one path, as every other one would need all \
+                     that it needs: whatever fails on it cuts them off",
+                    tally.alone
+                ),
+            });
+        }
         Self {
             link: Worst::of(&tally.links, link_name),
             switch: Worst::of(&tally.switches, |s| cluster.switches[s].name.clone()),
@@ -95,6 +106,9 @@ struct Tally {
     nodes: Vec<u64>,
     sharing: u64,
     first_sharing: Option<(NodeId, NodeId)>,
+    /// Pairs with one path although more were asked for.
+    alone: u64,
+    first_alone: Option<(NodeId, NodeId)>,
 }
 
 impl Tally {
@@ -105,6 +119,8 @@ impl Tally {
             nodes: vec![0; plan.cluster().nodes.len()],
             sharing: 0,
             first_sharing: None,
+            alone: 0,
+            first_alone: None,
         }
     }
 
@@ -149,10 +165,9 @@ impl Tally {
         add(&mut self.switches, &other.switches);
         add(&mut self.nodes, &other.nodes);
         self.sharing += other.sharing;
-        self.first_sharing = match (self.first_sharing, other.first_sharing) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        self.alone += other.alone;
+        self.first_sharing = first(self.first_sharing, other.first_sharing);
+        self.first_alone = first(self.first_alone, other.first_alone);
         self
     }
 
@@ -197,9 +212,15 @@ impl Tally {
         ];
         let avoidable = switches.iter().any(|s| !ends.contains(s));
         let wanted = plan.cluster().routing.paths > 1;
-        if wanted && (paths.len() < 2 || !links.is_empty() || avoidable) {
+        // Between two nodes on one switch there is nothing but that and their own NICs.
+        let alone = paths.len() < 2 && ends[0] != ends[1];
+        if wanted && (alone || !links.is_empty() || avoidable) {
             self.sharing += 1;
-            self.first_sharing = Some(self.first_sharing.map_or((s, d), |f| f.min((s, d))));
+            self.first_sharing = first(self.first_sharing, Some((s, d)));
+        }
+        if wanted && alone {
+            self.alone += 1;
+            self.first_alone = first(self.first_alone, Some((s, d)));
         }
         for node in nodes.unwrap_or_default() {
             self.nodes[node.index()] += 1;
@@ -210,5 +231,13 @@ impl Tally {
         for switch in switches {
             self.switches[switch as usize] += 1;
         }
+    }
+}
+
+/// The first of two pairs, where there are any.
+fn first(a: Option<(NodeId, NodeId)>, b: Option<(NodeId, NodeId)>) -> Option<(NodeId, NodeId)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }

@@ -242,8 +242,14 @@ fn lossless_backups_keep_the_graph_acyclic() {
     let cyclic = check(&Plan::build(cluster(&[4, 4], true, Strategy::Dor)).unwrap());
     assert!(!cyclic.deadlock_free && !cyclic.primaries_deadlock_free);
     lossless.routing.lossless = true;
-    let kept = check(&Plan::build(lossless).unwrap());
+    let plan = Plan::build(lossless).unwrap();
+    let kept = check(&plan);
     assert!(kept.deadlock_free, "{kept:?}");
     assert_eq!(kept.violations, []);
     assert!(kept.notes.iter().any(|n| n.kind == "no-disjoint-backup"));
+    // Those that stay acyclic follow their primaries, and protect nothing: there are none, and it is said.
+    assert!(plan.pairs().all(|(s, d)| plan.paths(s, d).len() == 1));
+    let alone = kept.notes.iter().find(|n| n.kind == "no-backup").unwrap();
+    assert!(alone.message.starts_with("240 ordered pairs"), "{alone:?}");
+    assert!(!free.notes.iter().any(|n| n.kind == "no-backup"), "{free:?}");
 }

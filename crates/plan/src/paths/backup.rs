@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use tresse_base::id::{PathId, SwitchId, TreeId};
+use tresse_base::id::{LinkId, PathId, SwitchId, TreeId};
 use tresse_routing::Assignment;
 use tresse_topology::Dependencies;
 use tresse_topology::path::{Path, Segment};
@@ -19,6 +19,13 @@ const ALL_TREES: usize = 64;
 /// How bad a backup is, compared with the paths before it: less is better.
 type Penalty = (u32, u32, u32, u32, u32);
 
+/// What a path that carries traffic needs. A backup that needs all of it too protects nothing but a VID.
+struct Carrier {
+    /// Its NICs at both ends; none where nodes in transit add theirs.
+    nics: Option<(usize, usize)>,
+    links: Vec<LinkId>,
+}
+
 impl Primaries {
     /// Returns the best backup after the paths `before`; `None` if every candidate is one of them.
     /// `dependencies` keeps the channel dependencies of the primaries, once a backup needs them. In a
@@ -31,6 +38,8 @@ impl Primaries {
         let PathId { src, dst, .. } = before[0].id;
         let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
+        let carriers: Vec<Carrier> =
+            before.iter().filter(|path| path.weight > 0).map(|path| self.carrier(path)).collect();
         let mut links = vec![false; self.cluster.links.len()];
         let mut switches = vec![false; self.graph.switches()];
         let mut channels = Vec::new();
@@ -58,8 +67,17 @@ impl Primaries {
                     let segment = Segment { from: src, nic, tree, to: dst, to_nic };
                     channels.clear();
                     self.walk(&segment, &mut channels);
-                    // The same path under another VID protects nothing but the VID itself.
                     if taken.contains(&segment) {
+                        continue;
+                    }
+                    let holds_all_of = |carrier: &Carrier| {
+                        carrier.nics == Some((nic, to_nic))
+                            && carrier
+                                .links
+                                .iter()
+                                .all(|link| channels.iter().any(|c| self.graph.link(*c) == *link))
+                    };
+                    if carriers.iter().all(holds_all_of) {
                         continue;
                     }
                     let allowed = allowed_dependencies.is_none_or(|t| {
@@ -94,6 +112,18 @@ impl Primaries {
             }
         }
         best.map(|(_, segment)| segment)
+    }
+
+    fn carrier(&self, path: &Path) -> Carrier {
+        let nics = match &path.segments[..] {
+            [only] => Some((only.nic, only.to_nic)),
+            _ => None,
+        };
+        let mut channels = Vec::new();
+        for segment in &path.segments {
+            self.walk(segment, &mut channels);
+        }
+        Carrier { nics, links: channels.iter().map(|c| self.graph.link(*c)).collect() }
     }
 
     /// Trees worth trying from `s` to `d`. Under dimension order the way back, reversed, shares
