@@ -125,6 +125,12 @@ impl Load {
         Ok(Self { book, stop, threads: vec![sender, receiver] })
     }
 
+    /// How many datagrams each pair has sent since the start.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        lock(&self.book).next()
+    }
+
     /// Waits until it is known what became of everything sent so far: how much that was since the
     /// last call, and what did not arrive once.
     #[must_use]

@@ -61,6 +61,8 @@ pub struct SessionTable {
     arrivals: HashMap<(IpAddr, u32), PathId>,
     schedule: BTreeSet<(Duration, PathId)>,
     changed: bool,
+    /// Wake-ups that came too late for anything to be judged.
+    pub late: u64,
     /// Control packets that went out.
     pub packets: u64,
     /// Echo requests that went out.
@@ -86,9 +88,16 @@ impl SessionTable {
             arrivals: HashMap::new(),
             schedule: BTreeSet::new(),
             changed: false,
+            late: 0,
             packets: 0,
             echoes: 0,
         }
+    }
+
+    /// The interval of control packets that this host asks for: longer than configured where it is too slow.
+    #[must_use]
+    pub const fn interval(&self) -> Duration {
+        self.timing.interval
     }
 
     /// The identifier of the echo requests.
@@ -183,6 +192,7 @@ impl SessionTable {
             }
         }
         if late {
+            self.late += 1;
             let until = now + self.timing.interval * u32::from(self.timing.multiplier);
             self.lateness.until = until;
             let ids: Vec<PathId> = self.entries.keys().copied().collect();

@@ -25,6 +25,12 @@ const KNOWN: &[Known] = &[
         &[],
     ),
     ("bfd_echoes_sent_total", "Echo requests to paths whose session was silent.", &[]),
+    (
+        "bfd_interval_milliseconds",
+        "Interval of BFD packets that this host asks for; longer than configured where it is slow.",
+        &[],
+    ),
+    ("bfd_late_wakeups_total", "Delays of this host after which no path was judged.", &[]),
     ("bfd_malformed_total", "Datagrams that are not BFD control packets.", &[]),
     ("bfd_packets_received_total", "BFD control packets and echo replies accepted.", &[]),
     ("bfd_packets_sent_total", "BFD control packets sent.", &[]),

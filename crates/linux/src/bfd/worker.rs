@@ -26,6 +26,8 @@ struct Counting {
     unknown: AtomicU64,
     sent: AtomicU64,
     echoes: AtomicU64,
+    late: AtomicU64,
+    interval_ms: AtomicU64,
     unsent: AtomicU64,
 }
 
@@ -89,7 +91,7 @@ impl Bfd {
 
     /// What was counted, by name.
     #[must_use]
-    pub fn counters(&self) -> [(&'static str, u64); 9] {
+    pub fn counters(&self) -> [(&'static str, u64); 11] {
         let counting = &*self.counting;
         let seen = self.seen.borrow();
         [
@@ -102,6 +104,8 @@ impl Bfd {
             ("bfd_unknown_total", counting.unknown.load(Relaxed)),
             ("bfd_echoes_sent_total", counting.echoes.load(Relaxed)),
             ("bfd_unsent_total", counting.unsent.load(Relaxed)),
+            ("bfd_late_wakeups_total", counting.late.load(Relaxed)),
+            ("bfd_interval_milliseconds", counting.interval_ms.load(Relaxed)),
         ]
     }
 }
@@ -186,6 +190,9 @@ impl Worker {
         }
         self.counting.sent.store(self.table.packets, Relaxed);
         self.counting.echoes.store(self.table.echoes, Relaxed);
+        self.counting.late.store(self.table.late, Relaxed);
+        let interval = u64::try_from(self.table.interval().as_millis()).unwrap_or(u64::MAX);
+        self.counting.interval_ms.store(interval, Relaxed);
     }
 
     /// Until something comes in, or time brings something.
