@@ -8,6 +8,9 @@ use tresse_control::NodeError;
 use super::job::{Job, Purpose};
 use super::{Effect, Engine, Input, Intent, Reply, WAITING_CALLS};
 
+/// A look at the kernel that takes longer is followed by a rest as long as what it took beyond this.
+const QUICK_LOOK_MS: u64 = 100;
+
 impl Engine {
     /// Queues a call, or refuses it if an operator's change is under way.
     pub(super) fn call(&mut self, input: Input, out: &mut Vec<Effect>) {
@@ -21,14 +24,24 @@ impl Engine {
         }
     }
 
+    /// When the kernel is to be compared with the plan again.
+    pub(super) fn look_at(&self) -> Option<u64> {
+        self.converge_at.map(|at| at.max(self.rests_until))
+    }
+
     /// Starts the next transaction that is due, if none is under way.
     pub(super) fn next_job(&mut self, now: u64, out: &mut Vec<Effect>) {
+        if self.job.is_none()
+            && let Some(since) = self.looking_since.take()
+        {
+            self.rests_until = now + (now - since).saturating_sub(QUICK_LOOK_MS);
+        }
         while self.job.is_none() {
             if self.confirm_at.is_some_and(|at| at <= now) {
                 self.rollback(None, out);
             } else if let Some(input) = self.waiting.pop_front() {
                 self.begin(now, input, out);
-            } else if self.converge_at.is_some_and(|at| at <= now) {
+            } else if self.look_at().is_some_and(|at| at <= now) {
                 if let Err(at) = self.looks.take(now)
                     && !std::mem::take(&mut self.urgent)
                 {
@@ -36,6 +49,7 @@ impl Engine {
                     return;
                 }
                 self.converge_at = None;
+                self.looking_since = Some(now);
                 let job = match self.stored.intent {
                     Some(Intent::Withdraw) => {
                         let mut job = Job::new(Purpose::Withdraw { call: None }, None);

@@ -150,6 +150,10 @@ pub struct Engine {
     fault: Option<String>,
     confirm_at: Option<u64>,
     converge_at: Option<u64>,
+    /// When the look at the kernel under way began, and until when the next waits: where looks are slow, paths
+    /// that come and go must not keep this node looking all the time.
+    looking_since: Option<u64>,
+    rests_until: u64,
     /// Must the next observation not wait for the rate limit?
     urgent: bool,
     /// Has the target changed since the last observation? Then a difference is not drift.
@@ -193,6 +197,8 @@ impl Engine {
             fault: None,
             confirm_at: None,
             converge_at: None,
+            looking_since: None,
+            rests_until: 0,
             urgent: false,
             moving: false,
             looks: Bucket::new(LOOK_BURST, LOOK_MS),
@@ -237,8 +243,8 @@ impl Engine {
     pub fn deadline(&self) -> Option<u64> {
         let idle = self.job.is_none();
         let again = self.again.as_ref().map(|again| again.at);
-        let jobs =
-            [self.confirm_at, self.converge_at, again].into_iter().flatten().filter(|_| idle);
+        let jobs = [self.confirm_at, self.look_at(), again];
+        let jobs = jobs.into_iter().flatten().filter(|_| idle);
         let canaries = self.canaries.values().filter_map(Canary::deadline);
         let transition = self.transition.deadline().filter(|_| self.stored.in_transition);
         jobs.chain(canaries).chain(transition).chain(self.refresh.values().map(|r| r.due)).min()

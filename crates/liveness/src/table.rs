@@ -383,14 +383,34 @@ impl SessionTable {
         }
     }
 
+    /// Have the sessions of all paths to a peer, of which there are several, fallen silent? Then it is the peer
+    /// that may be at fault, and no path to it is better than another.
+    fn is_all_silent(&self, id: PathId, now: Duration) -> bool {
+        let all = PathId { rank: 0, ..id }..=PathId { rank: u32::MAX, ..id };
+        let silent = |entry: &Entry| {
+            entry.session.is_some()
+                && entry.verdict.is_known()
+                && entry.heard + self.timing.interval * 3 / 2 <= now
+        };
+        let mut paths = 0;
+        self.entries.range(all).all(|(_, entry)| {
+            paths += 1;
+            silent(entry)
+        }) && paths > 1
+    }
+
     /// What time brings to one path.
     fn serve(&mut self, id: PathId, now: Duration, out: &mut Vec<Sending>) {
         self.send(id, now, out);
+        let unknown = self.is_all_silent(id, now);
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(session) = &mut entry.session else { return };
         for change in session.take_changes() {
             if change.from == SessionState::Up {
-                entry.verdict.failed(false, now);
+                match unknown {
+                    true => entry.verdict.unknown(now),
+                    false => entry.verdict.failed(false, now),
+                }
                 self.changed = true;
             }
         }

@@ -24,6 +24,10 @@ const SLOW: Duration = Duration::from_secs(1);
 /// not up, and their jitter.
 const PROOF: Duration = Duration::from_millis(3500);
 
+/// How long, in detection times, a peer that has fallen silent on all paths at once may stay so before
+/// they are broken.
+const UNKNOWN: u32 = 2;
+
 /// The decision on one path.
 #[derive(Debug, Clone)]
 pub(super) struct Verdict {
@@ -80,6 +84,11 @@ impl Verdict {
     pub fn is_sound(&self, now: Duration) -> bool {
         let shown = || self.due.is_none() && self.lapses().is_some_and(|at| now < at);
         !self.broken && (self.up || shown())
+    }
+
+    /// Was anything ever heard of it?
+    pub const fn is_known(&self) -> bool {
+        self.known
     }
 
     /// Is it shown to lead there again, but not trusted yet as it was broken?
@@ -141,6 +150,14 @@ impl Verdict {
         let begin = until.saturating_sub(self.patience());
         self.answered = self.answered.map(|at| at.max(begin));
         self.due = self.due.map(|at| at.max(until));
+    }
+
+    /// Nothing was heard of the other end, on this path or any other: it may be slow rather than dead, and
+    /// there is nothing better to use. It shows something soon, or the path is broken.
+    pub fn unknown(&mut self, now: Duration) {
+        self.ended();
+        (self.answered, self.proven) = (None, None);
+        self.due = Some(now + UNKNOWN * self.patience());
     }
 
     /// The other end says that it hears nothing of us, or nothing was heard of it; `reported`: it said so.

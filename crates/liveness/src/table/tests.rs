@@ -388,24 +388,35 @@ fn hosts_that_stood_still_break_nothing() {
             pair.dead = stopped.iter().copied().collect();
             pair.stopped = pair.dead.clone();
             pair.run(ms);
-            if stopped.len() == 1 {
-                // The other has found out, if it had the time.
-                pair.seen = pair.seen.map(|_| PathEvent::default());
-            }
+            // The other takes it for dead only after a while, and knows better when it speaks again.
+            let patient = ms < 750;
+            assert!(!patient || pair.down() == NONE, "{ms} ms, {stopped:?}: {:?}", pair.seen);
             pair.dead.clear();
             pair.stopped.clear();
             for _ in 0..50 {
                 pair.run(100);
-                for node in &stopped {
-                    assert!(
-                        pair.seen[*node].down.is_empty(),
-                        "{ms} ms, {stopped:?}: {:?}",
-                        pair.seen
-                    );
+                for node in [0, 1] {
+                    let judged = patient || stopped.contains(&node);
+                    let down = &pair.seen[node].down;
+                    assert!(!judged || down.is_empty(), "{ms} ms, {stopped:?}: {:?}", pair.seen);
                 }
             }
         }
     }
+}
+
+#[test]
+fn a_peer_that_falls_silent_on_all_paths_is_given_time() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    pair.cut = [(0, 1), (1, 1), (0, 2), (1, 2)].into();
+    pair.run(750);
+    assert_eq!(pair.down(), NONE);
+    pair.run(250);
+    assert_eq!(pair.down(), [[0, 1], [0, 1]]);
+    pair.cut.clear();
+    pair.run(8000);
+    pair.all_up();
 }
 
 /// Rank 1 has no session: rank 0 covers what it crosses. When that fails, rank 1 is in doubt.
