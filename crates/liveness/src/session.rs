@@ -80,6 +80,9 @@ pub struct Session {
     answer: bool,
     /// A session that ended does not begin anew before this time.
     restart_at: Duration,
+    /// How long it stays down when it ends next, and since when it is up.
+    restart_delay: Duration,
+    up_since: Duration,
     /// The other end's discriminator goes with the last packet at once, which it still finds its session by.
     forget: bool,
     changes: Vec<Change>,
@@ -129,6 +132,8 @@ impl Session {
             ending: false,
             answer: false,
             restart_at: Duration::ZERO,
+            restart_delay: RESTART_DELAY,
+            up_since: Duration::ZERO,
             forget: false,
             changes: Vec::new(),
             jitter_seed,
@@ -318,7 +323,15 @@ impl Session {
         self.diagnostic = why;
         let ends = from == SessionState::Up;
         if ends {
-            self.restart_at = now + RESTART_DELAY;
+            // One that goes up and down again and again would say so more often than it says anything else.
+            let lasting = self.up_since + LASTING * self.detection_time().unwrap_or_default();
+            self.restart_delay = match lasting <= now {
+                true => RESTART_DELAY,
+                false => (self.restart_delay * 2).min(RESTART_DELAY_MOST),
+            };
+            self.restart_at = now + self.restart_delay;
+        } else if to == SessionState::Up {
+            self.up_since = now;
         }
         self.ending = ends;
         self.at_once = if ends { END_PACKETS } else { 1 };
@@ -393,6 +406,12 @@ const SLOW: Duration = Duration::from_secs(1);
 /// when it could be up again: two ends that began anew at once would end each other for ever, as fast as they
 /// can send.
 const RESTART_DELAY: Duration = Duration::from_millis(500);
+
+/// The longest time that a session which goes up and down again and again stays down.
+const RESTART_DELAY_MOST: Duration = Duration::from_secs(8);
+
+/// A session that was up for so many detection times was no passing one.
+const LASTING: u32 = 10;
 
 /// How often the end of a session is said at once.
 const END_PACKETS: u8 = 3;
