@@ -94,10 +94,10 @@ impl SessionTable {
         }
     }
 
-    /// The interval of control packets that this host asks for: longer than configured where it is too slow.
+    /// By how much the interval that this host asks for is longer than configured, as it is too slow: 1 to 4.
     #[must_use]
-    pub const fn interval(&self) -> Duration {
-        self.timing.interval
+    pub const fn slowdown(&self) -> u32 {
+        self.lateness.factor()
     }
 
     /// The identifier of the echo requests.

@@ -27,7 +27,7 @@ struct Counting {
     sent: AtomicU64,
     echoes: AtomicU64,
     late: AtomicU64,
-    interval_ms: AtomicU64,
+    slowdown: AtomicU64,
     unsent: AtomicU64,
 }
 
@@ -105,7 +105,7 @@ impl Bfd {
             ("bfd_echoes_sent_total", counting.echoes.load(Relaxed)),
             ("bfd_unsent_total", counting.unsent.load(Relaxed)),
             ("bfd_late_wakeups_total", counting.late.load(Relaxed)),
-            ("bfd_interval_milliseconds", counting.interval_ms.load(Relaxed)),
+            ("bfd_slowdown", counting.slowdown.load(Relaxed)),
         ]
     }
 }
@@ -191,8 +191,7 @@ impl Worker {
         self.counting.sent.store(self.table.packets, Relaxed);
         self.counting.echoes.store(self.table.echoes, Relaxed);
         self.counting.late.store(self.table.late, Relaxed);
-        let interval = u64::try_from(self.table.interval().as_millis()).unwrap_or(u64::MAX);
-        self.counting.interval_ms.store(interval, Relaxed);
+        self.counting.slowdown.store(self.table.slowdown().into(), Relaxed);
     }
 
     /// Until something comes in, or time brings something.
