@@ -132,7 +132,7 @@ fn a_path_on_trial_is_used_where_nothing_else_is_whole() {
     };
     let peer = paths[0].peer.clone();
     let (planned, cut) = say(&[]);
-    assert_eq!(cut, [peer.clone()]);
+    assert_eq!(cut, std::slice::from_ref(&peer));
     let (used, cut) = say(&[paths[1].id]);
     assert_eq!(used, [Some(paths[1].nexthop.via)].into());
     assert_eq!(cut, [""; 0]);
