@@ -89,10 +89,7 @@ impl Steering {
         let entry = prepared.index.to(to).iter().find(|entry| entry.id.rank == rank)?;
         let crosses = |object: &&String| {
             let part = prepared.index.parts.named(object);
-            part.is_ok_and(|part| {
-                part.node() != Some(entry.id.dst)
-                    && entry.wires.iter().any(|wire| part.wires().contains(wire))
-            })
+            part.is_ok_and(|part| part.is_on_way_to(entry.id.dst, &entry.wires))
         };
         self.drained.iter().find(crosses)
     }

@@ -402,18 +402,18 @@ impl SessionTable {
     /// What time brings to one path.
     fn serve(&mut self, id: PathId, now: Duration, out: &mut Vec<Sending>) {
         self.send(id, now, out);
-        let unknown = self.is_all_silent(id, now);
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(session) = &mut entry.session else { return };
-        for change in session.take_changes() {
-            if change.from == SessionState::Up {
-                match unknown {
-                    true => entry.verdict.unknown(now),
-                    false => entry.verdict.failed(false, now),
-                }
-                self.changed = true;
-            }
+        let ended = session.take_changes().iter().any(|change| change.from == SessionState::Up);
+        let unknown = ended && self.is_all_silent(id, now);
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(session) = &mut entry.session else { return };
+        match (ended, unknown) {
+            (true, true) => entry.verdict.unknown(now),
+            (true, false) => entry.verdict.failed(false, now),
+            (false, _) => {}
         }
+        self.changed |= ended;
         self.changed |= entry.verdict.tick(now);
         let detection = session.detection_time();
         let session = session.discriminator().get();

@@ -74,8 +74,8 @@ pub fn neighbours(wanted: &Wanted) -> String {
 }
 
 /// Returns the `ip` commands that add nexthop objects, the nexthop groups made of them, and the routes
-/// through these groups, and the unreachable routes. The kernel refuses a nexthop on an interface without carrier, and then also the
-/// groups and routes that need this nexthop.
+/// through these groups, and the unreachable routes. The kernel refuses a nexthop on an interface without
+/// carrier, and then also the groups and routes that need this nexthop.
 #[must_use]
 pub fn routes(wanted: &Wanted) -> String {
     let nexthops = Nexthops::of(wanted);

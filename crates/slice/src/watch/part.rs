@@ -51,7 +51,13 @@ impl FabricPart {
     /// Does the path cross this part? A path that ends at a node does not cross that node.
     #[must_use]
     pub fn is_crossed_by(&self, watch: &Watch) -> bool {
-        self.node != Some(watch.id.dst) && watch.wires.iter().any(|wire| self.wires.contains(wire))
+        self.is_on_way_to(watch.id.dst, &watch.wires)
+    }
+
+    /// The same for a path to `dst` with these crossings.
+    #[must_use]
+    pub fn is_on_way_to(&self, dst: NodeId, wires: &[Crossing]) -> bool {
+        self.node != Some(dst) && wires.iter().any(|wire| self.wires.contains(wire))
     }
 }
 
