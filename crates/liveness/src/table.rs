@@ -138,7 +138,8 @@ impl SessionTable {
             if path.arrival.as_ref().is_some_and(is_lost) {
                 entry.deaf(now);
             }
-            if is_lost(&path.interface) {
+            let watched = entry.session.is_some() || entry.verdict.is_known();
+            if watched && is_lost(&path.interface) {
                 entry.verdict.lost(now);
             }
             let probed = watching.probed.contains(&path.id);

@@ -124,12 +124,11 @@ impl Verdict {
     }
 
     /// The interface that it begins with is gone or without carrier. What comes back with the carrier is not
-    /// trusted at once: switches have it long before they forward.
+    /// trusted at once: switches have it long before they forward, and the cable may lead elsewhere.
     pub fn lost(&mut self, now: Duration) {
         self.ended();
-        if self.known {
-            self.fail(now);
-        }
+        self.known = true;
+        self.fail(now);
     }
 
     /// The other end says that it hears us on this path; it may have said so by another one.
@@ -446,9 +445,9 @@ mod tests {
         assert!(verdict.is_broken());
         verdict.up(ms(500));
         assert!(!verdict.tick(ms(2499)) && verdict.tick(ms(2500)));
-        let mut stranger = Verdict::new(INTERVAL, 3);
-        stranger.lost(ms(0));
-        assert!(!stranger.is_broken(), "nothing was ever known of it");
+        let mut new = Verdict::new(INTERVAL, 3);
+        new.lost(ms(0));
+        assert!(new.is_broken(), "the peer may be another one now");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Prefix;
 use tresse_control::PendingLine;
-use tresse_reconcile::{METRIC_PRIMARY, Object, Wanted, WantedLabel, WantedRoute};
+use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Object, Wanted, WantedLabel, WantedRoute};
 
 use super::complete::all;
 use super::plans::Plans;
@@ -97,24 +97,23 @@ fn routes(
     let Plans { new, old, heard } = *plans;
     let mut routes = BTreeMap::new();
     let mut by_old = BTreeSet::new();
+    let mut by_backup = BTreeSet::new();
     for (key, route) in planned {
         let route = &*new.shared(*key, route);
-        let kept = || {
-            let old = old?;
-            let open = old.shared(*key, old.prepared.wanted.routes.get(key)?);
-            let open = old.route(&open).ok()?;
-            old.live(*key, open)
-        };
+        let kept = || kept(old?, *key);
         let (why, route) = match new.route(route) {
             Ok(open) => {
                 let Some(open) = new.live(*key, open) else { continue };
                 let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());
                 match (silent, kept()) {
-                    (Some(vid), Some(kept)) if kept != open => {
+                    (Some(vid), Some(kept)) if kept.as_ref() != Some(&open) => {
                         if key.1 == METRIC_PRIMARY {
                             by_old.insert(key.0);
                         }
-                        (unheard(vid), Some(kept))
+                        if kept.is_none() {
+                            by_backup.insert(key.0);
+                        }
+                        (unheard(vid), kept)
                     }
                     _ => {
                         routes.insert(*key, open);
@@ -123,11 +122,11 @@ fn routes(
                 }
             }
             Err((vid, Gate::Fused)) => {
-                let alternative = new.alternative(key.0, route).or_else(kept);
+                let alternative = new.alternative(key.0, route).or_else(|| kept()?);
                 (waits(vid, Gate::Fused), alternative)
             }
             Err((vid, gate)) => {
-                let alternative = kept().or_else(|| new.alternative(key.0, route));
+                let alternative = kept().flatten().or_else(|| new.alternative(key.0, route));
                 (waits(vid, gate), alternative)
             }
         };
@@ -136,7 +135,19 @@ fn routes(
             routes.insert(*key, route);
         }
     }
+    for key in by_backup.into_iter().map(|destination| (destination, METRIC_BACKUP)) {
+        let backup = old.and_then(|old| kept(old, key)).flatten();
+        routes.extend(backup.map(|route| (key, route)));
+    }
     (routes, by_old)
+}
+
+/// The route of the old plan, if it has one that is open. Within: `None` if packets go by its backup route,
+/// as the paths of the primary one are broken or kept free.
+fn kept(old: Gated<'_>, key: (Prefix, u32)) -> Option<Option<WantedRoute>> {
+    let open = old.shared(key, old.prepared.wanted.routes.get(&key)?);
+    let open = old.route(&open).ok()?;
+    Some(old.live(key, open))
 }
 
 /// Replaces the table routes for destinations whose packets still go by the old plan: a packet that

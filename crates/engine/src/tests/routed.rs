@@ -1,7 +1,9 @@
 //! Fabrics whose nodes route for each other.
 
+use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
-use tresse_reconcile::{Nexthop, Wanted};
+use tresse_reconcile::{METRIC_BACKUP, Nexthop, Wanted, WantedRoute};
+use tresse_slice::watch::Watches;
 
 use super::*;
 use crate::gate::Gated;
@@ -55,4 +57,53 @@ fn tables_by_arriving_nic_follow_the_plan_that_each_destination_goes_by() {
         }
     }
     assert!(differ > 0);
+}
+
+/// The primary route of the old plan is gone with its cable, and its backup carries: what the new plan has
+/// instead waits for its peer all the same.
+#[test]
+fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() {
+    let planned = |nodes, paths| {
+        let shape = TopologyShape::Ring { nodes };
+        let plan = Plan::build(Cluster::generated(shape, 1, 1, Strategy::Xy, paths)).unwrap();
+        let mut prepared = Prepared::new(&plan, NodeId(3), String::new(), None);
+        prepared.watches = Watches::new(&plan, NodeId(3)).into();
+        prepared
+    };
+    let old = planned(4, 2);
+    // The cable to node 0, which ends at node 4 in the new plans.
+    let nearest = old.watches.paths().iter().find(|watch| watch.id.dst == NodeId(0)).unwrap();
+    let nic = &nearest.nexthop.interface;
+    let moved = old.watches.paths().iter().filter(|watch| watch.nexthop.interface == *nic);
+    let broken: BTreeSet<PathId> = moved.map(|watch| watch.id).collect();
+    let is_behind = |route: &&WantedRoute| route.nexthops.iter().any(|hop| hop.interface == *nic);
+    let (gates, none, free, out) =
+        (BTreeMap::new(), BTreeSet::new(), KeptFree::default(), BTreeSet::new());
+    let doubtful = Default::default();
+    for new in [planned(5, 2), planned(5, 1)] {
+        let gated = |prepared, dead| Gated {
+            prepared,
+            gates: &gates,
+            dead,
+            doubtful: &doubtful,
+            free: &free,
+            out: &out,
+        };
+        let heard = Senders::new();
+        let plans =
+            Plans { new: gated(&new, &none), old: Some(gated(&old, &broken)), heard: Some(&heard) };
+        let target = target(&plans, ENGINES, &KernelModel::default().observed);
+        let (routes, before) = (&target.wanted.routes, &old.wanted.routes);
+        let behind = before.iter().filter(|((destination, metric), route)| {
+            let backup = before.contains_key(&(*destination, METRIC_BACKUP));
+            *metric == METRIC_PRIMARY && is_behind(route) && backup
+        });
+        let behind: Vec<Prefix> = behind.map(|((destination, _), _)| *destination).collect();
+        assert!(!behind.is_empty());
+        for destination in behind {
+            let [primary, backup] = [METRIC_PRIMARY, METRIC_BACKUP].map(|it| (destination, it));
+            assert_eq!(routes.get(&primary), None, "{destination}");
+            assert_eq!(routes.get(&backup), before.get(&backup), "{destination}");
+        }
+    }
 }

@@ -306,6 +306,22 @@ fn an_interface_that_is_lost_is_told_by_the_other_path_at_once() {
     assert_eq!(pair.down(), [[0], [0]]);
 }
 
+/// A cable that is moved before its sessions are up may lead to another node.
+#[test]
+fn an_interface_that_is_lost_before_anything_was_heard_is_not_trusted_when_it_is_back() {
+    let mut pair = Pair::new();
+    let mut less = watching(0, 2);
+    less.interfaces.remove("a");
+    pair.set(0, less);
+    pair.cut = [(0, 1), (1, 1)].into();
+    pair.set(0, watching(0, 3));
+    pair.run(5000);
+    assert_eq!(pair.down()[0], [0]);
+    pair.cut.clear();
+    pair.run(8000);
+    assert_eq!(pair.down(), NONE);
+}
+
 /// Rank 0 leaves by the one and comes in by the other at both ends, rank 1 the other way round.
 fn crossed(node: usize, plan: u8) -> Watching {
     let mut watching = watching(node, plan);
