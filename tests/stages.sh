@@ -7,7 +7,8 @@
 #
 # A lane is such a script that runs beside another one, with `LANE=name` in its environment: it shows what
 # a stage said when that has ended. `STAGES`, one file for all lanes, holds a line for each stage. What the
-# stages that failed said last is shown once more before the table, as logs are often cut at their beginning.
+# stages that failed said last is shown once more before the table, and its last lines after it, as logs are
+# often cut at their beginning.
 
 if [ -z "${STAGES:-}" ]; then
     STAGES=$(mktemp) STAGES_BEGAN=$(date +%s)
@@ -36,6 +37,8 @@ stage() {
         stage_result=FAILED
         printf '\n== stage %s failed; it ended with\n' "$stage_name" >>"$STAGES.failed"
         tail -n 60 "$stage_said" >>"$STAGES.failed"
+        printf '%s:\n' "$stage_name" >>"$STAGES.last"
+        tail -n 5 "$stage_said" | cut -c -300 >>"$STAGES.last"
         ;;
     esac
     rm -f "$stage_said" "$stage_said.code"
@@ -53,7 +56,8 @@ stages_end() {
     done <"$STAGES"
     printf '%-28s %7s\n' 'all, by the clock' $(($(date +%s) - STAGES_BEGAN))
     stage_failed=$(grep -c '|FAILED' "$STAGES")
-    rm -f "$STAGES" "$STAGES.failed"
+    [ ! -e "$STAGES.last" ] || cat "$STAGES.last" >&2
+    rm -f "$STAGES" "$STAGES.failed" "$STAGES.last"
     [ "$stage_failed" = 0 ] || {
         echo "$stage_failed of them failed" >&2
         return 1
