@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every fuzz target for FUZZ_SECONDS (default 540, an hour in all), two at a time, from the seeds, the example
+# Every fuzz target for FUZZ_SECONDS (default 480, an hour in all), two at a time, from the seeds, the example
 # files, what was once found and what earlier runs found (fuzz/corpus: a run goes on where the last
 # one stopped). FUZZ_SEED repeats a run; names as arguments choose targets. Needs Rust and a C++
 # compiler, for libFuzzer: cargo-fuzz would only set the flags that are set here. Everything fuzzed is
@@ -7,7 +7,7 @@
 # without any of this: they are unit tests of the crate `fuzz`.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- announcement bfd cluster config control forward lfts lldp lock netlink ring state
+[ $# -gt 0 ] || set -- announcement bfd cluster config control forward lfts lldp lock netlink records ring state
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 # `--target` keeps the flags away from build scripts and macros, a directory of its own from the rest.
@@ -31,7 +31,7 @@ done
 [ "$target" = cluster ] && inputs="$inputs configs tests/broken"
 log=fuzz/artifacts/$target.log
 if FUZZ_TARGET=$target "$FUZZ_PROGRAM" $inputs -artifact_prefix="fuzz/artifacts/$target/" -timeout=25 \
-    -rss_limit_mb=2048 -max_total_time="${FUZZ_SECONDS:-540}" ${FUZZ_SEED:+-seed="$FUZZ_SEED"} \
+    -rss_limit_mb=2048 -max_total_time="${FUZZ_SECONDS:-480}" ${FUZZ_SEED:+-seed="$FUZZ_SEED"} \
     -print_final_stats=1 >"$log" 2>&1; then
     echo "fuzz $target: $(grep "^Done" "$log")," \
         "$(sed -n "s/.*cov: \([0-9]*\).*/\1/p" "$log" | tail -n 1) edges covered"

@@ -14,7 +14,7 @@ mod wire;
 pub type Target = fn(&[u8]);
 
 /// All fuzz targets: the name and function of each, sorted by name.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("announcement", wire::announcement),
     ("bfd", tressed::fuzz::bfd),
     ("cluster", |bytes| files::cluster(text(bytes))),
@@ -25,6 +25,7 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("lldp", wire::lldp),
     ("lock", |bytes| files::lock(text(bytes))),
     ("netlink", tressed::fuzz::netlink),
+    ("records", wire::records),
     ("ring", wire::ring),
     ("state", tressed::fuzz::state),
 ];

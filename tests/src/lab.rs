@@ -399,6 +399,17 @@ impl Lab {
         Ok(pairs)
     }
 
+    /// How often failure detection has taken a path out of use or into it, as the logs of these nodes' daemons
+    /// say.
+    #[must_use]
+    pub fn path_events(&self, nodes: &[String]) -> usize {
+        let kinds = [r#"kind="path-down""#, r#"kind="path-up""#];
+        let log = |node: &String| std::fs::read_to_string(self.directory.node(node).join("log"));
+        let logs: Vec<String> = nodes.iter().filter_map(|node| log(node).ok()).collect();
+        let lines = logs.iter().flat_map(|log| log.lines());
+        lines.filter(|line| kinds.iter().any(|kind| line.contains(kind))).count()
+    }
+
     /// The last lines of every daemon's log, for a person.
     pub fn show_logs(&self) {
         const LINES: usize = 15;

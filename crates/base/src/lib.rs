@@ -5,6 +5,7 @@
 //! thread.
 #![forbid(unsafe_code)]
 
+pub mod bucket;
 pub mod hostlist;
 pub mod id;
 pub mod kernel;

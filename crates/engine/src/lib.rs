@@ -24,7 +24,6 @@
 #![forbid(unsafe_code)]
 
 mod advance;
-mod bucket;
 mod calls;
 mod canary;
 mod chosen;
@@ -64,11 +63,11 @@ mod watched;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use tresse_base::bucket::Bucket;
 use tresse_base::id::Vid;
 use tresse_control::{Alert, OperationLine, PendingLine, Reply};
 use tresse_reconcile::Planned;
 
-use self::bucket::Bucket;
 use self::canary::Canary;
 use self::elsewhere::Elsewhere;
 use self::job::{Again, Job};

@@ -8,3 +8,4 @@ pub mod echo;
 pub mod forward;
 pub mod lldp;
 pub mod mpls;
+pub mod records;

@@ -7,6 +7,7 @@
 //!   hop) and RFC 5883 (several hops) on ports, TTLs and the session of a packet; `verdict` decides
 //!   on one path, and `lateness` keeps a host that is slow from judging.
 //! - `watching` is the input, `sending` and `event` are the output.
+//! - [`records`] passes what each node knows of its own paths on to all nodes.
 //!
 //! The caller passes the time, as a monotonic [`Duration`](std::time::Duration), and turns packets
 //! into bytes. Not implemented: demand mode, echo mode, and authentication; packets with
@@ -17,6 +18,7 @@
 mod event;
 mod lateness;
 mod packet;
+pub mod records;
 mod sending;
 mod session;
 mod table;

@@ -5,7 +5,8 @@
 //! A round is good if the rollout succeeds, if it has ended and every node is settled within
 //! `SETTLED` (judged on the machine itself; in the emulated machine the time is only reported), if no
 //! datagram is lost or arrives twice, if none overtakes another of a pair whose paths stay the same, and
-//! if all pairs answer afterwards.
+//! if all pairs answer afterwards. Where the emulated machine is so slow that failure detection moves pairs to
+//! other paths meanwhile, order is not judged: it is promised on one path.
 
 mod fabric;
 
@@ -114,8 +115,8 @@ fn change(
 ) -> Result<(Duration, u64, Option<String>), String> {
     let before = paths(lab.now());
     let after = paths(&next);
-    let stays = |miss: &Miss| before.get(&miss.pair) == after.get(&miss.pair);
     let names = next.nodes();
+    let path_events = emulated.then(|| lab.path_events(&names));
     let stations: Vec<_> =
         lab.stations().into_iter().filter(|at| names.contains(&at.name)).collect();
     let pairs = all_pairs(&stations);
@@ -142,6 +143,8 @@ fn change(
     std::thread::sleep(AROUND);
     let (sent, misses) = load.account();
     drop(load);
+    let moved_by_failures = path_events.is_some_and(|before| before != lab.path_events(&names));
+    let stays = |miss: &Miss| !moved_by_failures && before.get(&miss.pair) == after.get(&miss.pair);
     let bad = misses.iter().filter(|miss| miss.fault != Fault::Overtaken || stays(miss));
     let bad: Vec<&Miss> = bad.collect();
     wrong.extend(rolled_out.err());

@@ -1,0 +1,175 @@
+//! The content of a record: what a node says of itself.
+//!
+//! | field | content |
+//! |---|---|
+//! | 1 | the generation of its plan: FNV-1a hash, 8 bytes |
+//! | 2 | its NICs without carrier: a bit for each NIC, the first NIC in the lowest bit of the first byte |
+//! | 3 | a drained part, as text; once for each |
+//! | 4 | the paths that end at it: the number of ranks (1 byte), and 2 bits for each path: by source in the order of the plan, which leaves out the node itself, and rank; the first path in the lowest bits of the first byte. 0: unknown, 1: sound, 2: broken |
+//!
+//! Fields that are absent are empty. Unknown fields are ignored.
+
+use std::collections::BTreeSet;
+
+use tresse_frame::records::{fields, push_field};
+
+/// What a node says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// FNV-1a hash of the generation of the plan that its paths are of.
+    pub generation: [u8; 8],
+    /// Places of its NICs without carrier, in the order of the cluster file.
+    pub dark: BTreeSet<usize>,
+    /// What an operator has drained there.
+    pub drained: BTreeSet<String>,
+    /// Number of path ranks of a pair.
+    pub ranks: u8,
+    /// The planned paths that end at it, by source and rank: `ranks` for each other node.
+    pub paths: Vec<PathState>,
+}
+
+/// What the node at its end knows of a path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathState {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// Packets arrive by it.
+    Sound,
+    /// Nothing arrives by it.
+    Broken,
+}
+
+/// Why the content of a record cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MalformedReport {
+    /// A field that ends after the record.
+    #[error("field {kind} of a record ends after it")]
+    Length {
+        /// Its kind.
+        kind: u8,
+    },
+    /// A field with a value that has no meaning.
+    #[error("field {kind} of a record has no valid content")]
+    Content {
+        /// Its kind.
+        kind: u8,
+    },
+}
+
+impl Report {
+    /// The content of a record that says this.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let mut content = Vec::new();
+        push_field(&mut content, GENERATION, &self.generation);
+        if let Some(last) = self.dark.last() {
+            let mut bits = vec![0; last / 8 + 1];
+            self.dark.iter().for_each(|place| bits[place / 8] |= 1 << (place % 8));
+            push_field(&mut content, DARK, &bits);
+        }
+        for part in &self.drained {
+            push_field(&mut content, DRAINED, part.as_bytes());
+        }
+        if !self.paths.is_empty() {
+            let mut field = vec![self.ranks];
+            field.extend(
+                self.paths.chunks(4).map(|paths| {
+                    paths.iter().rev().fold(0, |byte, state| byte << 2 | *state as u8)
+                }),
+            );
+            push_field(&mut content, PATHS, &field);
+        }
+        content
+    }
+
+    /// Reads the content of a record. The states after those of the last path are unknown ones, up to a whole
+    /// byte.
+    ///
+    /// # Errors
+    /// [`MalformedReport`]; any bytes give an answer.
+    pub fn parse(content: &[u8]) -> Result<Self, MalformedReport> {
+        let mut report = Self::default();
+        for field in fields(content) {
+            let (kind, field) = field.map_err(|kind| MalformedReport::Length { kind })?;
+            let wrong = MalformedReport::Content { kind };
+            match kind {
+                GENERATION => report.generation = field.try_into().map_err(|_| wrong)?,
+                DARK => {
+                    let is_set = |place: &usize| field[place / 8] >> (place % 8) & 1 == 1;
+                    report.dark = (0..field.len() * 8).filter(is_set).collect();
+                }
+                DRAINED => {
+                    let part = str::from_utf8(field).map_err(|_| wrong)?;
+                    report.drained.insert(part.into());
+                }
+                PATHS => {
+                    let (ranks, states) = field.split_first().ok_or(wrong)?;
+                    let states =
+                        states.iter().flat_map(|byte| [0, 2, 4, 6].map(|at| byte >> at & 3));
+                    (report.ranks, report.paths) = (*ranks, states.map(PathState::of).collect());
+                }
+                _ => {}
+            }
+        }
+        Ok(report)
+    }
+}
+
+impl PathState {
+    /// By its two bits; what has no meaning is not known.
+    const fn of(bits: u8) -> Self {
+        match bits {
+            1 => Self::Sound,
+            2 => Self::Broken,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+const GENERATION: u8 = 1;
+const DARK: u8 = 2;
+const DRAINED: u8 = 3;
+const PATHS: u8 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn report_is_the_documented_bytes() {
+        use PathState::{Broken, Sound, Unknown};
+        let report = Report {
+            generation: [8; 8],
+            dark: [0, 9].into(),
+            drained: ["s3".into()].into(),
+            ranks: 2,
+            paths: vec![Sound, Broken, Unknown, Sound, Broken, Unknown, Unknown, Unknown],
+        };
+        #[rustfmt::skip]
+        let bytes = [
+            1, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8, 8,
+            2, 0, 0, 2, 1, 2,
+            3, 0, 0, 2, b's', b'3',
+            4, 0, 0, 3, 2, 0b0100_1001, 0b0000_0010,
+        ];
+        assert_eq!(report.emit(), bytes);
+        assert_eq!(Report::parse(&bytes), Ok(report));
+    }
+
+    #[test]
+    fn what_is_not_known_is_ignored_and_what_is_wrong_is_named() {
+        assert_eq!(Report::parse(&[9, 0, 0, 1, 5]), Ok(Report::default()));
+        assert_eq!(Report::parse(&[9, 0, 0, 2, 5]), Err(MalformedReport::Length { kind: 9 }));
+        for bytes in [&[1, 0, 0, 1, 5][..], &[3, 0, 0, 1, 0xff], &[4, 0, 0, 0]] {
+            assert_eq!(Report::parse(bytes), Err(MalformedReport::Content { kind: bytes[0] }));
+        }
+    }
+
+    #[test]
+    fn a_thousand_nodes_with_two_ranks_take_five_hundred_bytes() {
+        let paths = vec![PathState::Broken; 2 * 999];
+        let report = Report { ranks: 2, paths, ..Report::default() };
+        assert!(report.emit().len() <= 520, "{}", report.emit().len());
+    }
+}
