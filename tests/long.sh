@@ -19,6 +19,7 @@ tests() {
 }
 
 here() {
+    stage 'failures by computation' tests --lib -- --ignored long_whoever
     stage 'changes of plan' tests/changes.sh here
     stage 'rollouts that break' tests/halfway.sh here ring-4 pmesh-3x3
     stage 'an older release' tests/old-release.sh
