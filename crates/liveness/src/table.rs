@@ -272,11 +272,14 @@ impl SessionTable {
         let Some(session) = &mut entry.session else { return Err(Dropped::Unknown) };
         session.receive(packet, at).map_err(|_| Dropped::Unknown)?;
         entry.heard = at;
+        // What came while this thread was kept waiting sets no time that has passed already.
+        session.postpone(self.lateness.until);
         for change in session.take_changes() {
             match (change.from, change.to) {
                 (_, SessionState::Up) => entry.verdict.up(at),
                 (SessionState::Up, _) if is_fault(packet) && at < self.lateness.until => {
                     entry.verdict.doubted(at);
+                    entry.verdict.postpone(self.lateness.until);
                 }
                 (SessionState::Up, _) if is_fault(packet) => entry.verdict.failed(true, at),
                 (SessionState::Up, _) => entry.verdict.ended(),

@@ -5,7 +5,7 @@
 //! guess is made where a failure is, and on a lossless plan the channel dependencies stay acyclic: each planned path
 //! is legal by itself, and a node in transit takes packets out of the network. Trees cover all cables, and each pair of
 //! nodes on adjacent switches has a planned path over the one cable between them; therefore almost every pair that
-//! cables join has a chain of two paths, and four are the most that were ever needed. A pair has none if each way leads
+//! cables join has a chain of two paths, and more than three are hardly ever needed. A pair has none if each way leads
 //! through a switch without a live node in transit (figures: `docs/design.md`).
 //!
 //! [`Chains::from`] takes O(N^2) planned paths at worst, with N nodes, and O(N) while nothing is broken.

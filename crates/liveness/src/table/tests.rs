@@ -19,6 +19,8 @@ struct Pair {
     dead: BTreeSet<usize>,
     /// Nodes that are kept waiting as a whole; nothing reaches them.
     stopped: BTreeSet<usize>,
+    /// What the sockets of dead daemons hold: to, when it arrived, by which interface, TTL, several hops, payload.
+    queue: Vec<(usize, Duration, u32, u8, bool, [u8; 24])>,
     /// Interfaces by which the paths of each node leave, by rank.
     ways: [Vec<String>; 2],
     seen: [PathEvent; 2],
@@ -67,6 +69,7 @@ impl Pair {
             cut: BTreeSet::new(),
             dead: BTreeSet::new(),
             stopped: BTreeSet::new(),
+            queue: Vec::new(),
             ways: Default::default(),
             seen: [PathEvent::default(), PathEvent::default()],
         };
@@ -140,21 +143,32 @@ impl Pair {
                     continue;
                 }
             };
+            let (ttl, multi_hop) = (if labelled { 254 } else { 255 }, ports.1 == MULTI_HOP_PORT);
             if self.dead.contains(&to) {
+                self.queue.push((to, self.now, ifindex, ttl, multi_hop, packet.emit()));
                 continue;
             }
-            let datagram = Datagram {
-                ifindex,
-                source: address(from),
-                ttl: if labelled { 254 } else { 255 },
-                multi_hop: ports.1 == MULTI_HOP_PORT,
-                payload: &packet.emit(),
-            };
+            let (source, payload) = (address(from), &packet.emit());
+            let datagram = Datagram { ifindex, source, ttl, multi_hop, payload };
             let mut back = Vec::new();
             let taken = self.tables[to].hear(&datagram, self.now, &mut back);
             // One that is held down, or has just begun, has no use for it.
             assert!(matches!(taken, Ok(()) | Err(Dropped::Unknown)), "{taken:?}");
             self.deliver(to, back);
+        }
+    }
+
+    /// A dead daemon goes on, and reads first what its sockets hold.
+    fn resume(&mut self, node: usize) {
+        self.dead.remove(&node);
+        self.tables[node].wake(self.now);
+        for (to, at, ifindex, ttl, multi_hop, payload) in std::mem::take(&mut self.queue) {
+            assert_eq!(to, node);
+            let source = address(1 - node);
+            let datagram = Datagram { ifindex, source, ttl, multi_hop, payload: &payload };
+            let mut back = Vec::new();
+            let _ = self.tables[node].hear(&datagram, at, &mut back);
+            self.deliver(node, back);
         }
     }
 
@@ -320,6 +334,25 @@ fn an_interface_that_is_lost_before_anything_was_heard_is_not_trusted_when_it_is
     pair.cut.clear();
     pair.run(8000);
     assert_eq!(pair.down(), NONE);
+}
+
+/// What it reads then was sent long ago, and says that nothing was heard of it.
+#[test]
+fn a_daemon_that_hung_takes_no_path_for_broken_when_it_goes_on() {
+    for hung in [0, 1] {
+        for ms in [400, 1000, 5000, 40_000] {
+            let mut pair = Pair::new();
+            pair.run(3000);
+            pair.dead = [hung].into();
+            pair.run(ms);
+            pair.resume(hung);
+            for _ in 0..5000 {
+                pair.run(1);
+                assert_eq!(pair.down(), NONE, "{hung} after {ms} ms: {:?}", pair.seen);
+            }
+            pair.all_up();
+        }
+    }
 }
 
 /// Rank 0 leaves by the one and comes in by the other at both ends, rank 1 the other way round.

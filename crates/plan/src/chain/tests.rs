@@ -122,7 +122,7 @@ struct Tally {
     sets: usize,
     pairs: usize,
     /// By number of planned paths, from 1.
-    by_paths: [usize; 6],
+    by_paths: [usize; 8],
     /// Pairs without a chain: each way leads through a switch without a live node in transit.
     cut: usize,
 }
@@ -159,8 +159,8 @@ impl Tally {
         let two: usize = self.by_paths[..3].iter().sum();
         let share = |pairs: usize| pairs as f64 / (self.pairs + self.cut) as f64;
         assert!(share(two) >= 0.98, "{name}: {self:?}");
-        assert!(share(self.cut) < 0.005 && share(self.by_paths[4]) < 0.001, "{name}: {self:?}");
-        assert_eq!(self.by_paths[5], 0, "{name}: {self:?}");
+        let many: usize = self.by_paths[4..].iter().sum();
+        assert!(share(self.cut) < 0.02 && share(many) < 0.001, "{name}: {self:?}");
     }
 }
 
