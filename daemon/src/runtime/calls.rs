@@ -6,7 +6,7 @@ use tresse_base::id::Vid;
 use tresse_control::{Call, Counters, Introduced, NodeError, Reply};
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 
-use super::{Daemon, RunError, chain, tried};
+use super::{Daemon, RunError, chain, not_persisted, tried};
 use crate::control::Request;
 
 /// Channel for the reply to a call.
@@ -28,9 +28,16 @@ impl Daemon {
             Call::Reload => return self.reload(Some(answer)),
             other => {
                 self.next_call += 1;
+                // A dry run finds what an apply would: a plan that cannot be stored is not installed.
+                let storable = match &other {
+                    Call::Apply { dry_run: Some(true), .. } => self.storable(),
+                    _ => Ok(()),
+                };
                 let mut tried = self.tried.take();
-                let ordered = order(other, self.next_call, |texts, keep| {
-                    tried::prepared(&mut tried, texts, self.identity()?, keep)
+                let ordered = storable.and_then(|()| {
+                    order(other, self.next_call, |texts, keep| {
+                        tried::prepared(&mut tried, texts, self.identity()?, keep)
+                    })
                 });
                 self.tried = tried;
                 match ordered {
@@ -43,6 +50,12 @@ impl Daemon {
             }
         };
         let _ = answer.send(reply);
+    }
+
+    /// Could a plan be stored now?
+    fn storable(&self) -> Result<(), NodeError> {
+        let probed = self.state.probe();
+        probed.map_err(|error| NodeError::Internal { message: not_persisted(&error) })
     }
 
     fn counters(&self) -> Vec<tresse_control::CounterLine> {

@@ -1,5 +1,7 @@
 //! Formats an error with all its causes as one text.
 
+use crate::state::StateError;
+
 /// Returns the messages of an error and of all its causes as one text, joined by `: `.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -9,4 +11,9 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// The reason why a plan is not taken: it cannot be stored.
+pub fn not_persisted(error: &StateError) -> String {
+    format!("not persisted: {}", chain(error))
 }

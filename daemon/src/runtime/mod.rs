@@ -31,7 +31,7 @@ use self::announce::Announcers;
 
 pub(crate) use self::calls::order;
 use self::catalogue::message_id;
-pub use self::causes::chain;
+pub use self::causes::{chain, not_persisted};
 use self::detect::Detector;
 use self::forward::Forwarder;
 use self::neighbours::Neighbours;
@@ -194,7 +194,7 @@ impl Daemon {
             Effect::Observe { sysctls } => Some(Input::Observed(self.look(&sysctls))),
             Effect::Persist(stored) => {
                 let saved = self.state.save(&stored);
-                let saved = saved.map_err(|error| format!("not persisted: {}", chain(&error)));
+                let saved = saved.map_err(|error| not_persisted(&error));
                 #[cfg(debug_assertions)]
                 crash::step();
                 Some(Input::Persisted(saved))

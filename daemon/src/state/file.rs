@@ -136,6 +136,22 @@ impl StateFile {
         File::open(directory).and_then(|d| d.sync_all()).map_err(|e| self.io("sync", directory, e))
     }
 
+    /// Could a state be stored now? Tries with a file that is removed again.
+    ///
+    /// # Errors
+    /// [`StateError::Io`], as [`Self::save`] would have.
+    pub fn probe(&self) -> Result<(), StateError> {
+        let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
+        let fresh = self.path.with_extension("json.new");
+        fs::create_dir_all(directory).map_err(|e| self.io("create", directory, e))?;
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&fresh)?;
+            file.write_all(b"{}")?;
+            file.sync_all()
+        };
+        write().and_then(|()| fs::remove_file(&fresh)).map_err(|e| self.io("write", &fresh, e))
+    }
+
     fn backup(&self) -> PathBuf {
         self.path.with_extension("json.bak")
     }
@@ -172,6 +188,21 @@ mod tests {
         let backup = fs::read_to_string(directory.join("state.json.bak")).unwrap();
         assert!(backup.contains("\"fused\":{}"), "{backup}");
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_takes_no_state_is_found_without_one() {
+        let directory = scratch("probe");
+        let file = StateFile::new(&directory);
+        file.probe().unwrap();
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "it leaves nothing");
+        // Nobody can write below a file, not even root.
+        fs::remove_dir_all(&directory).unwrap();
+        fs::write(&directory, "").unwrap();
+        let (probed, saved) =
+            (file.probe().unwrap_err(), file.save(&Stored::default()).unwrap_err());
+        assert_eq!(probed.to_string(), saved.to_string());
+        fs::remove_file(directory).unwrap();
     }
 
     #[test]
