@@ -20,6 +20,9 @@ struct Wires {
     jitter: Duration,
 }
 
+/// A packet on its way: when it arrives, its number, to, from.
+type Flying = (Duration, u64, usize, usize, Vec<u8>);
+
 struct Network {
     now: Duration,
     nodes: Vec<Records>,
@@ -27,8 +30,7 @@ struct Network {
     cut: BTreeSet<(usize, usize)>,
     wires: Wires,
     random: Random,
-    /// Packets on their way: when they arrive, their number, to, from.
-    flying: BinaryHeap<Reverse<(Duration, u64, usize, usize, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Flying>>,
     deadlines: BTreeSet<(Duration, usize)>,
     packets: u64,
     /// When each node learned the last thing that it learned of each other.
