@@ -142,6 +142,10 @@ impl SessionTable {
             if watched && is_lost(&path.interface) {
                 entry.verdict.lost(now);
             }
+            let now_there = watching.interfaces.get(&path.interface);
+            if now_there.is_some() && self.interfaces.get(&path.interface) != now_there {
+                entry.verdict.returned(now);
+            }
             let probed = watching.probed.contains(&path.id);
             let ends = entry.probed && !probed && !path.active && !entry.verdict.is_broken();
             let session = entry.session.take_if(|_| ends);

@@ -24,6 +24,9 @@ const SLOW: Duration = Duration::from_secs(1);
 /// not up, and their jitter.
 const PROOF: Duration = Duration::from_millis(3500);
 
+/// How long what comes back with the carrier has for saying anything, where nothing was heard before.
+const SILENT: Duration = Duration::from_secs(10);
+
 /// How long, in detection times, a peer that has fallen silent on all paths at once may stay so before
 /// they are broken.
 const UNKNOWN: u32 = 2;
@@ -34,8 +37,11 @@ pub(super) struct Verdict {
     interval: Duration,
     multiplier: u32,
     broken: bool,
-    /// The session was up once: only then does its silence mean anything.
+    /// Something was heard of it, or should be: only then does its silence mean anything.
     known: bool,
+    /// Nothing was ever heard of it, and its interface was lost. Once that is back, and this time has come, it is
+    /// used again: the other end may be one that says nothing.
+    silent: Option<Duration>,
     up: bool,
     /// The last echo sent and the last answered, since the session was last up.
     asked: Option<Duration>,
@@ -59,6 +65,7 @@ impl Verdict {
             multiplier: multiplier.into(),
             broken: false,
             known: false,
+            silent: None,
             up: false,
             asked: None,
             answered: None,
@@ -106,7 +113,7 @@ impl Verdict {
 
     /// The session is up.
     pub fn up(&mut self, now: Duration) {
-        (self.up, self.known) = (true, true);
+        (self.up, self.known, self.silent) = (true, true, None);
         (self.asked, self.answered, self.proven, self.due) = (None, None, None, None);
         self.sound = self.sound.filter(|_| self.broken).or(Some(now));
     }
@@ -127,8 +134,16 @@ impl Verdict {
     /// trusted at once: switches have it long before they forward, and the cable may lead elsewhere.
     pub fn lost(&mut self, now: Duration) {
         self.ended();
+        if !self.known || self.silent.is_some() {
+            self.silent = Some(Duration::MAX);
+        }
         self.known = true;
         self.fail(now);
+    }
+
+    /// The interface is there again.
+    pub fn returned(&mut self, now: Duration) {
+        self.silent = self.silent.map(|_| now + SILENT);
     }
 
     /// The other end says that it hears us on this path; it may have said so by another one.
@@ -136,7 +151,7 @@ impl Verdict {
         if self.up {
             return;
         }
-        (self.known, self.due) = (true, None);
+        (self.known, self.due, self.silent) = (true, None, None);
         self.proven = Some(now);
         if self.broken {
             self.sound = self.sound.or(Some(now));
@@ -175,7 +190,7 @@ impl Verdict {
             return;
         }
         let gap = self.answered.is_none_or(|at| now > at + 3 * self.pace());
-        (self.answered, self.due) = (Some(now), None);
+        (self.answered, self.due, self.silent) = (Some(now), None, None);
         if self.broken && (gap && !self.is_proven(now) || self.sound.is_none()) {
             self.sound = Some(now);
         }
@@ -193,6 +208,9 @@ impl Verdict {
     /// What time brings: has the judgement changed?
     pub fn tick(&mut self, now: Duration) -> bool {
         let before = (self.broken, self.is_held());
+        if self.silent.is_some_and(|at| at <= now) {
+            (self.broken, self.known, self.silent, self.sound) = (false, false, None, None);
+        }
         let lapsed = !self.up && self.lapses().is_some_and(|at| at <= now);
         if self.broken && self.sound.is_some_and(|at| at + self.hold <= now) {
             let recent = |at: Duration| now < at + 2 * self.pace();
@@ -222,7 +240,8 @@ impl Verdict {
             (false, true) => None,
             (false, false) => self.lapses(),
         };
-        self.ask_at(heard, detection).into_iter().chain(change_at).min()
+        let silent = self.silent.filter(|at| *at < Duration::MAX);
+        self.ask_at(heard, detection).into_iter().chain(change_at).chain(silent).min()
     }
 
     /// While a session is up an echo waits until a packet is late; then there are three before the
@@ -448,6 +467,16 @@ mod tests {
         let mut new = Verdict::new(INTERVAL, 3);
         new.lost(ms(0));
         assert!(new.is_broken(), "the peer may be another one now");
+        assert!(!new.tick(ms(60_000)) && new.is_broken(), "the interface is not back");
+        new.returned(ms(60_000));
+        assert!(!new.tick(ms(69_999)) && new.tick(ms(70_000)) && !new.is_broken(), "it says nothing");
+        new.lost(ms(80_000));
+        new.returned(ms(80_000));
+        new.up(ms(81_000));
+        assert!(!new.tick(ms(82_999)) && new.tick(ms(83_000)), "it is known now, and was on trial");
+        new.lost(ms(90_000));
+        new.returned(ms(90_000));
+        assert!(!new.tick(ms(200_000)) && new.is_broken());
     }
 
     #[test]

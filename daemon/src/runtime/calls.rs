@@ -28,7 +28,7 @@ impl Daemon {
             Call::Reload => return self.reload(Some(answer)),
             other => {
                 self.next_call += 1;
-                // A dry run finds what an apply would: a plan that cannot be stored is not installed.
+                // A plan that cannot be stored is not installed: a dry run finds a directory that takes none.
                 let storable = match &other {
                     Call::Apply { dry_run: Some(true), .. } => self.storable(),
                     _ => Ok(()),

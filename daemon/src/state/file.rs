@@ -136,10 +136,10 @@ impl StateFile {
         File::open(directory).and_then(|d| d.sync_all()).map_err(|e| self.io("sync", directory, e))
     }
 
-    /// Could a state be stored now? Tries with a file that is removed again.
+    /// Can files be written in the directory? Tries with a small one, which is removed again.
     ///
     /// # Errors
-    /// [`StateError::Io`], as [`Self::save`] would have.
+    /// [`StateError::Io`]
     pub fn probe(&self) -> Result<(), StateError> {
         let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
         let fresh = self.path.with_extension("json.new");

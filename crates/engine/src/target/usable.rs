@@ -74,7 +74,7 @@ fn for_others(wanted: &mut Wanted, plans: &Plans<'_>) {
     let plain = Plans { new: Gated { free: &free, ..new }, old, heard };
     let nics: Vec<String> = new.prepared.wanted.nics.keys().cloned().collect();
     let (routes, _) = routes(&plain, &shared, &mut Vec::new());
-    for (key, route) in routes {
+    for (key, route) in routes.into_iter().filter(|((_, metric), _)| *metric == METRIC_PRIMARY) {
         let Some(nexthop) =
             route.nexthops.first().filter(|_| wanted.routes.get(&key) != Some(&route))
         else {
@@ -110,7 +110,8 @@ fn routes(
                         if key.1 == METRIC_PRIMARY {
                             by_old.insert(key.0);
                         }
-                        if kept.is_none() {
+                        let backup = (key.0, METRIC_BACKUP);
+                        if kept.is_none() || !new.prepared.wanted.routes.contains_key(&backup) {
                             by_backup.insert(key.0);
                         }
                         (unheard(vid), kept)

@@ -92,7 +92,12 @@ fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() 
         let heard = Senders::new();
         let plans =
             Plans { new: gated(&new, &none), old: Some(gated(&old, &broken)), heard: Some(&heard) };
-        let target = target(&plans, ENGINES, &KernelModel::default().observed);
+        let of = |plans| target(plans, ENGINES, &KernelModel::default().observed);
+        // Where nothing says so but the carrier, the kernel takes the backup by itself.
+        let dark = BTreeSet::from([nic.as_str()]);
+        let old_dark = Gated { out: &dark, ..gated(&old, &none) };
+        let in_the_dark = of(&Plans { old: Some(old_dark), ..plans });
+        let target = of(&plans);
         let (routes, before) = (&target.wanted.routes, &old.wanted.routes);
         let behind = before.iter().filter(|((destination, metric), route)| {
             let backup = before.contains_key(&(*destination, METRIC_BACKUP));
@@ -104,6 +109,8 @@ fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() 
             let [primary, backup] = [METRIC_PRIMARY, METRIC_BACKUP].map(|it| (destination, it));
             assert_eq!(routes.get(&primary), None, "{destination}");
             assert_eq!(routes.get(&backup), before.get(&backup), "{destination}");
+            let dark = in_the_dark.wanted.routes.get(&backup);
+            assert_eq!(dark, before.get(&backup), "{destination}");
         }
     }
 }

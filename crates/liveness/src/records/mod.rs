@@ -13,8 +13,10 @@
 //! `report` is the content of a record. No socket and no clock.
 
 mod neighbour;
+mod record;
 mod report;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,26 +26,16 @@ use tresse_base::random::Random;
 use tresse_frame::records::{FIELDS_MOST, Instance, Item, Origin, RecordId, RecordsError, parse};
 
 use self::neighbour::{Neighbour, Reply};
+pub use self::record::Record;
 pub use self::report::{MalformedReport, PathState, Report};
-
-/// The latest record of a node.
-#[derive(Debug, Clone)]
-pub struct Record {
-    /// How old it is.
-    pub instance: Instance,
-    /// Its content, as [`Report::parse`] reads it.
-    pub fields: Arc<[u8]>,
-    /// When it is forgotten.
-    expires: Duration,
-    /// Limits how often it may be replaced.
-    bucket: Bucket,
-}
 
 /// The records of all nodes, as one node knows them.
 #[derive(Debug)]
 pub struct Records {
     fabric: [u8; 8],
     own: Origin,
+    /// Records with later epochs are forged: no clock is so far ahead.
+    epoch_most: u64,
     /// The least instance of the own record that is newer than every known one.
     next: Instance,
     /// What the own record is to say.
@@ -57,7 +49,8 @@ pub struct Records {
     expiry: BTreeSet<(Duration, Origin)>,
     neighbours: BTreeMap<u32, Neighbour>,
     changed: BTreeSet<Origin>,
-    /// Records that were not taken, as their node makes them too often, or as there are too many nodes.
+    /// Records that were not taken: their node makes them too often, there are too many nodes, or no node can have
+    /// made them.
     pub held: u64,
 }
 
@@ -91,6 +84,7 @@ impl Records {
         Self {
             fabric,
             own,
+            epoch_most: epoch.saturating_add(EPOCHS_AHEAD),
             next: Instance { epoch, number: 1 },
             fields: None,
             due: None,
@@ -104,7 +98,8 @@ impl Records {
         }
     }
 
-    /// A neighbour is heard, or no more; the caller numbers neighbours.
+    /// A neighbour is heard, or no more; the caller numbers neighbours. One that may have begun anew, as its session
+    /// has, is to be set down and up: it has lost what it was sent.
     pub fn set_neighbour(&mut self, number: u32, is_up: bool, now: Duration) {
         if !is_up {
             self.neighbours.remove(&number);
@@ -208,37 +203,45 @@ impl Records {
     fn heard(&mut self, from: u32, id: RecordId, seconds: u16, fields: &[u8], now: Duration) {
         let RecordId { origin, instance } = id;
         let known = self.records.get_mut(&origin);
-        if known.as_ref().is_some_and(|known| instance < known.instance) {
-            return self.owe(from, origin, now);
-        }
-        if known.as_ref().is_some_and(|known| instance == known.instance) {
-            let Some(neighbour) = self.neighbours.get_mut(&from) else { return };
-            return neighbour.sent_back(id);
-        }
-        if origin == self.own {
-            self.overtake(from, id, now);
-            return;
+        // Two starts of one epoch make different records of one instance: all nodes keep the same of them.
+        let order = known.as_ref().map(|known| (instance, fields).cmp(&(known.instance, &*known.fields)));
+        let twin = known.as_ref().is_some_and(|known| instance == known.instance);
+        match order {
+            Some(Ordering::Equal) => {
+                let Some(neighbour) = self.neighbours.get_mut(&from) else { return };
+                return neighbour.sent_back(id);
+            }
+            _ if origin == self.own && (twin || order != Some(Ordering::Less)) => {
+                return self.overtake(from, id, now);
+            }
+            Some(Ordering::Less) => return self.owe(from, origin, now),
+            Some(Ordering::Greater) | None => {}
         }
         let at = now.as_millis() as u64;
-        let taken = match known {
+        let expires = now + Duration::from_secs(seconds.into()).min(LIFETIME);
+        // A newer record of a node holds for longer than the one before it.
+        let early = known.as_ref().is_some_and(|known| expires + EARLIER < known.expires);
+        let forged = seconds == 0 || early || instance.epoch > self.epoch_most;
+        let full = known.is_none() && self.records.len() >= RECORDS_MOST;
+        if forged || full {
+            self.held += 1;
+            return self.acknowledge(from, id);
+        }
+        let bucket = match self.records.get_mut(&origin) {
             Some(known) => known.bucket.take(at).is_ok().then(|| known.bucket.clone()),
-            None => (self.records.len() < RECORDS_MOST).then(|| {
+            None => {
                 let mut bucket = Bucket::new(BURST, INTERVAL_MS);
-                let _ = bucket.take(at);
-                bucket
-            }),
+                bucket.take(at).is_ok().then_some(bucket)
+            }
         };
         // Without an acknowledgement it comes again.
-        let Some(bucket) = taken else {
+        let Some(bucket) = bucket else {
             self.held += 1;
             return;
         };
-        let expires = now + Duration::from_secs(seconds.into()).min(LIFETIME);
         let record = Record { instance, fields: fields.into(), expires, bucket };
         self.install(origin, record, Some(from), now);
-        if let Some(neighbour) = self.neighbours.get_mut(&from) {
-            neighbour.answer(Reply::Acknowledgement(id));
-        }
+        self.acknowledge(from, id);
     }
 
     /// A neighbour has this record.
@@ -250,10 +253,14 @@ impl Records {
         if known != Some(id.instance) && id.origin == self.own {
             return self.overtake(from, id, now);
         }
+        let full = known.is_none() && self.records.len() >= RECORDS_MOST;
+        if full || id.instance.epoch > self.epoch_most {
+            self.held += 1;
+            return self.acknowledge(from, id);
+        }
         let Some(neighbour) = self.neighbours.get_mut(&from) else { return };
         if known == Some(id.instance) {
-            neighbour.has(id.origin);
-            neighbour.answer(Reply::Acknowledgement(id));
+            neighbour.offered_back(id);
         } else {
             neighbour.answer(Reply::Request(id));
         }
@@ -261,14 +268,19 @@ impl Records {
 
     /// A neighbour has a record of this node that it has not made, or has forgotten.
     fn overtake(&mut self, from: u32, id: RecordId, now: Duration) {
-        if self.next <= id.instance {
-            let Some(next) = id.instance.next() else { return };
-            self.next = next;
+        if id.instance.epoch <= self.epoch_most {
+            if let Some(next) = id.instance.next().filter(|next| self.next < *next) {
+                self.next = next;
+            }
             if self.fields.is_some() {
                 self.make_soon(now);
             }
         }
-        if let Some(neighbour) = self.neighbours.get_mut(&from) {
+        self.acknowledge(from, id);
+    }
+
+    fn acknowledge(&mut self, to: u32, id: RecordId) {
+        if let Some(neighbour) = self.neighbours.get_mut(&to) {
             neighbour.answer(Reply::Acknowledgement(id));
         }
     }
@@ -277,7 +289,7 @@ impl Records {
     fn owe(&mut self, to: u32, origin: Origin, now: Duration) {
         let known = self.records.contains_key(&origin);
         if let Some(neighbour) = self.neighbours.get_mut(&to).filter(|_| known) {
-            neighbour.owe(origin, now);
+            neighbour.owe_again(origin, now);
         }
     }
 
@@ -328,13 +340,6 @@ impl Records {
     }
 }
 
-impl Record {
-    /// Seconds for which it still holds.
-    fn seconds(&self, now: Duration) -> u16 {
-        self.expires.saturating_sub(now).as_secs().try_into().unwrap_or(u16::MAX)
-    }
-}
-
 /// How long a record holds that is not made anew.
 const LIFETIME: Duration = Duration::from_secs(3600);
 /// The longest time after which a node makes its record anew.
@@ -347,6 +352,10 @@ const BURST: u64 = 16;
 const INTERVAL_MS: u64 = 100;
 /// More nodes than any fabric has.
 const RECORDS_MOST: usize = 8192;
+/// By how much a record that crosses many nodes may hold for less than the one before it: each counts whole seconds.
+const EARLIER: Duration = Duration::from_secs(60);
+/// How far the epochs of others may be ahead: 34 years, where they are times in milliseconds.
+const EPOCHS_AHEAD: u64 = 1 << 40;
 
 #[cfg(test)]
 mod tests;

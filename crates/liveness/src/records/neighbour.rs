@@ -6,7 +6,7 @@ use std::time::Duration;
 use tresse_base::random::Random;
 use tresse_frame::records::{Emitter, Item, Origin, RecordId};
 
-use super::Record;
+use super::record::Record;
 
 /// A neighbour that is heard.
 #[derive(Debug)]
@@ -48,6 +48,13 @@ impl Neighbour {
         self.owed.insert(origin, Owed { offer: false, at: now, sent: 0 });
     }
 
+    /// It says that it lacks this record. What was just sent may be on its way, and comes again anyhow.
+    pub fn owe_again(&mut self, origin: Origin, now: Duration) {
+        if self.owed.get(&origin).is_none_or(|owed| owed.offer || owed.sent == 0) {
+            self.owe(origin, now);
+        }
+    }
+
     /// It has this record, or needs it no more.
     pub fn has(&mut self, origin: Origin) {
         self.owed.remove(&origin);
@@ -61,9 +68,19 @@ impl Neighbour {
         }
     }
 
-    /// It gets this answer.
+    /// It has offered a record that this node has. Nor does an offer that crossed the same offer.
+    pub fn offered_back(&mut self, id: RecordId) {
+        let crossed = self.owed.remove(&id.origin).is_some_and(|owed| owed.offer && owed.sent > 0);
+        if !crossed {
+            self.answer(Reply::Acknowledgement(id));
+        }
+    }
+
+    /// It gets this answer, unless it asks for more than there can be.
     pub fn answer(&mut self, reply: Reply) {
-        self.replies.insert(reply);
+        if self.replies.len() < REPLIES_MOST {
+            self.replies.insert(reply);
+        }
     }
 
     /// The packets that are due.
@@ -97,7 +114,8 @@ impl Neighbour {
             }
             self.replies.pop_first();
         }
-        for (origin, owed) in self.owed.iter_mut().filter(|(_, owed)| owed.at <= now) {
+        let waits = !self.replies.is_empty();
+        for (origin, owed) in self.owed.iter_mut().filter(|(_, owed)| owed.at <= now && !waits) {
             let Some(record) = records.get(origin) else { continue };
             let id = RecordId { origin: *origin, instance: record.instance };
             let whole =
@@ -133,3 +151,5 @@ const DOUBLED_MOST: u32 = 4;
 /// receive buffer of a socket holds.
 const PACKETS: usize = 32;
 const PAUSE: Duration = Duration::from_millis(2);
+/// Two for each record that there can be.
+const REPLIES_MOST: usize = 16_384;

@@ -312,6 +312,86 @@ fn who_makes_records_wildly_is_held_to_a_rate() {
     assert!(network.agrees(&[0, 1, 2, 3, 4], 0, &field("999")));
 }
 
+/// A node that hears what another could send it.
+fn heard(node: &mut Records, items: &[Item<'_>], now: Duration) -> Vec<(u32, Vec<u8>)> {
+    let mut packet = tresse_frame::records::Emitter::new(FABRIC);
+    assert!(items.iter().all(|item| packet.push(item)));
+    node.hear(1, &packet.finish(), now).unwrap();
+    let mut out = Vec::new();
+    node.poll(now, &mut out);
+    out
+}
+
+fn id(node: usize, epoch: u64, number: u32) -> RecordId {
+    RecordId { origin: origin(node), instance: Instance { epoch, number } }
+}
+
+#[test]
+fn what_no_node_can_have_made_is_acknowledged_and_has_no_effect() {
+    let mut node = Records::new(FABRIC, origin(0), 1, 1);
+    (1..3).for_each(|neighbour| node.set_neighbour(neighbour, true, SECOND));
+    node.originate(field("own"), SECOND).unwrap();
+    let good = field("good");
+    let of = |id, seconds| Item::Record { id, seconds, fields: &good };
+    heard(&mut node, &[of(id(5, 1, 1), 3600)], SECOND);
+    let forged = [
+        of(id(5, 1, 2), 0),
+        of(id(5, 1, 2), 60),
+        of(id(5, u64::MAX, 1), 3600),
+        of(id(0, u64::MAX, u32::MAX), 3600),
+        Item::Offer(id(0, u64::MAX, u32::MAX - 1)),
+        Item::Offer(id(6, u64::MAX, 7)),
+    ];
+    for item in forged {
+        let out = heard(&mut node, &[item], SECOND);
+        let bytes = &out.iter().find(|(to, _)| *to == 1).unwrap().1;
+        let (_, items) = parse(bytes).unwrap();
+        assert!(matches!(items[0], Item::Acknowledgement(_)), "{item:?}: {items:?}");
+    }
+    assert_eq!(node.record(origin(5)).map(|it| it.instance.number), Some(1));
+    node.originate(field("own and new"), SECOND * 2).unwrap();
+    heard(&mut node, &[], SECOND * 2);
+    assert_eq!(node.record(origin(0)).map(|it| it.instance.number), Some(2));
+}
+
+#[test]
+fn of_two_records_of_one_instance_all_keep_the_same_and_their_node_makes_another() {
+    let (a, b) = (field("a"), field("b"));
+    let of = |fields| Item::Record { id: id(5, 1, 1), seconds: 3600, fields };
+    for order in [[&a, &b], [&b, &a]] {
+        let mut node = Records::new(FABRIC, origin(0), 1, 1);
+        node.set_neighbour(1, true, SECOND);
+        order.into_iter().for_each(|fields| drop(heard(&mut node, &[of(fields)], SECOND)));
+        assert_eq!(node.record(origin(5)).map(|it| it.fields.to_vec()), Some(b.clone()));
+    }
+    let mut own = Records::new(FABRIC, origin(5), 1, 1);
+    own.set_neighbour(1, true, SECOND);
+    own.originate(a.clone(), SECOND).unwrap();
+    heard(&mut own, &[], SECOND);
+    heard(&mut own, &[of(&b)], SECOND);
+    assert_eq!(own.record(origin(5)).map(|it| it.instance.number), Some(2));
+    assert_eq!(own.record(origin(5)).map(|it| it.fields.to_vec()), Some(a));
+}
+
+#[test]
+fn offers_of_records_that_nobody_has_take_bounded_room() {
+    let mut node = Records::new(FABRIC, origin(0), 1, 1);
+    node.set_neighbour(1, true, SECOND);
+    for number in 0..40_000 {
+        let mut packet = tresse_frame::records::Emitter::new(FABRIC);
+        assert!(packet.push(&Item::Offer(id(9, 1, number))));
+        node.hear(1, &packet.finish(), SECOND).unwrap();
+    }
+    let (mut packets, mut now) = (0, SECOND);
+    while let Some(at) = node.deadline() {
+        now = now.max(at);
+        let mut out = Vec::new();
+        node.poll(now, &mut out);
+        packets += out.len();
+    }
+    assert!(packets < 300, "{packets}");
+}
+
 #[test]
 fn what_is_not_for_this_node_has_no_effect() {
     let mut records = Records::new(FABRIC, origin(0), 1, 1);
