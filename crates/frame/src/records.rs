@@ -28,9 +28,10 @@
 //! | 0 | 8 | origin: FNV-1a hash of the name of the node that made it |
 //! | 8 | 8 | epoch: begins anew where the origin has lost its number |
 //! | 16 | 4 | number within the epoch |
-//! | 20 | 2 | seconds for which it still holds (not in an identity) |
-//! | 22 | 2 | number of the key of its authentication tag; 0: none (not in an identity) |
-//! | 24 | | fields (not in an identity) |
+//! | 20 | 4 | FNV-1a hash (32 bits) of the fields |
+//! | 24 | 2 | seconds for which it still holds (not in an identity) |
+//! | 26 | 2 | number of the key of its authentication tag; 0: none (not in an identity) |
+//! | 28 | | fields (not in an identity) |
 //!
 //! Nodes pass the fields on as they are, also those that they do not know.
 
@@ -50,7 +51,7 @@ pub const FIELDS_MOST: usize = PACKET_MOST - HEADER - ITEM - IDENTITY - TERM;
 const VERSION: u8 = 1;
 const HEADER: usize = 12;
 const ITEM: usize = 4;
-const IDENTITY: usize = 20;
+const IDENTITY: usize = 24;
 const TERM: usize = 4;
 
 /// The parts of the tables above.
@@ -82,6 +83,7 @@ mod format {
         pub origin: u64be,
         pub epoch: u64be,
         pub number: u32be,
+        pub digest: u32be,
         #[payload]
         pub rest: Vec<u8>,
     }
@@ -106,15 +108,17 @@ pub struct Instance {
     pub epoch: u64,
     /// Counts within the epoch.
     pub number: u32,
+    /// [`digest`] of its content. A node that was restarted may make another record of the same number.
+    pub digest: u32,
 }
 
 impl Instance {
-    /// The next newer one; `None` after the last of all.
+    /// The least of the next greater number; `None` after the last of all.
     #[must_use]
     pub fn next(self) -> Option<Self> {
-        let Self { epoch, number } = self;
-        let within = number.checked_add(1).map(|number| Self { epoch, number });
-        within.or_else(|| Some(Self { epoch: epoch.checked_add(1)?, number: 0 }))
+        let Self { epoch, number, .. } = self;
+        let within = number.checked_add(1).map(|number| Self { epoch, number, digest: 0 });
+        within.or_else(|| Some(Self { epoch: epoch.checked_add(1)?, number: 0, digest: 0 }))
     }
 }
 
@@ -217,6 +221,14 @@ pub fn parse(bytes: &[u8]) -> Result<([u8; 8], Vec<Item<'_>>), RecordsError> {
     Ok((header.get_fabric().to_be_bytes(), items))
 }
 
+/// The FNV-1a hash (32 bits) of a record's content.
+#[must_use]
+pub fn digest(content: &[u8]) -> u32 {
+    content
+        .iter()
+        .fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
 /// The fields of a record in order, each with its kind; an error is the kind of one that ends after the record.
 pub fn fields(content: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), u8>> {
     parts(content)
@@ -267,9 +279,9 @@ impl Emitter {
             Item::Acknowledgement(id) => (ACKNOWLEDGEMENT, id, None),
         };
         let mut content = vec![0; IDENTITY];
-        let mut identity = MutableIdentityPacket::new(&mut content).expect("20 bytes");
-        let RecordId { origin: Origin(origin), instance: Instance { epoch, number } } = *id;
-        identity.populate(&Identity { origin, epoch, number, rest: Vec::new() });
+        let mut identity = MutableIdentityPacket::new(&mut content).expect("24 bytes");
+        let RecordId { origin: Origin(origin), instance: Instance { epoch, number, digest } } = *id;
+        identity.populate(&Identity { origin, epoch, number, digest, rest: Vec::new() });
         if let Some((seconds, fields)) = term {
             content.resize(IDENTITY + TERM, 0);
             let mut term = MutableTermPacket::new(&mut content[IDENTITY..]).expect("4 bytes");
@@ -307,7 +319,11 @@ fn identity(content: &[u8]) -> Option<RecordId> {
 }
 
 fn id_of(identity: &IdentityPacket<'_>) -> RecordId {
-    let instance = Instance { epoch: identity.get_epoch(), number: identity.get_number() };
+    let instance = Instance {
+        epoch: identity.get_epoch(),
+        number: identity.get_number(),
+        digest: identity.get_digest(),
+    };
     RecordId { origin: Origin(identity.get_origin()), instance }
 }
 
@@ -334,7 +350,10 @@ mod tests {
     const FABRIC: [u8; 8] = [9; 8];
 
     fn id(origin: u64, epoch: u64, number: u32) -> RecordId {
-        RecordId { origin: Origin(origin), instance: Instance { epoch, number } }
+        RecordId {
+            origin: Origin(origin),
+            instance: Instance { epoch, number, digest: 0x3132_3334 },
+        }
     }
 
     fn emit(items: &[Item<'_>]) -> Vec<u8> {
@@ -352,10 +371,10 @@ mod tests {
         #[rustfmt::skip]
         let bytes = [
             1, 0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9,
-            1, 0, 0, 30, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
-            0x21, 0x22, 0x23, 0x24, 0x0e, 0x10, 0, 0, 7, 0, 0, 2, b'a', b'b',
-            2, 0, 0, 20, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
-            0x21, 0x22, 0x23, 0x24,
+            1, 0, 0, 34, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+            0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x33, 0x34, 0x0e, 0x10, 0, 0, 7, 0, 0, 2, b'a', b'b',
+            2, 0, 0, 24, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
+            0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x33, 0x34,
         ];
         assert_eq!(emit(&items), bytes);
         assert_eq!(parse(&bytes), Ok((FABRIC, items.to_vec())));
@@ -373,8 +392,8 @@ mod tests {
         assert_eq!(parse(&[1; 1401]), Err(RecordsError::Long { found: 1401 }));
         assert_eq!(with(0, 2), RecordsError::Version { found: 2 });
         assert_eq!(with(3, 1), RecordsError::Tagged { key: 1 });
-        assert_eq!(with(15, 19), RecordsError::Length { kind: 2, at: 12 });
-        assert_eq!(with(39, 21), RecordsError::Length { kind: 3, at: 36 });
+        assert_eq!(with(15, 23), RecordsError::Length { kind: 2, at: 12 });
+        assert_eq!(with(43, 25), RecordsError::Length { kind: 3, at: 40 });
         assert_eq!(parse(&good[..14]), Err(RecordsError::Length { kind: 2, at: 12 }));
         // A field that ends after its record.
         let record = Item::Record { id: id(1, 2, 3), seconds: 1, fields: &[7, 0, 0, 1] };
@@ -383,6 +402,14 @@ mod tests {
         let mut bytes = good;
         bytes[12] = 9;
         assert_eq!(parse(&bytes), Ok((FABRIC, vec![Item::Request(id(4, 5, 6))])));
+    }
+
+    #[test]
+    fn the_digest_is_the_published_one() {
+        assert_eq!(
+            [digest(b""), digest(b"a"), digest(b"foobar")],
+            [0x811c_9dc5, 0xe40c_292c, 0xbf9c_f968]
+        );
     }
 
     #[test]

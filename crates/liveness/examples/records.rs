@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use tresse_frame::records::{Emitter, Instance, Item, Origin, RecordId};
+use tresse_frame::records::{Emitter, Instance, Item, Origin, RecordId, digest};
 use tresse_liveness::records::{PathState, Records, Report};
 
 const FABRIC: [u8; 8] = [7; 8];
@@ -59,7 +59,9 @@ fn hear(
     now: Duration,
     out: &mut Vec<(u32, Vec<u8>)>,
 ) -> Duration {
-    let item = Item::Record { id: id(origin, number), seconds: 3600, fields };
+    let mut id = id(origin, number);
+    id.instance.digest = digest(fields);
+    let item = Item::Record { id, seconds: 3600, fields };
     let packet = packet(&item);
     out.clear();
     let began = Instant::now();
@@ -68,7 +70,11 @@ fn hear(
     let spent = began.elapsed();
     if number == 1 {
         (0..NEIGHBOURS).for_each(|neighbour| {
-            let _ = node.hear(neighbour, &self::packet(&Item::Acknowledgement(id(origin, 1))), now);
+            let _ = node.hear(
+                neighbour,
+                &self::packet(&Item::Acknowledgement(self::id(origin, 1))),
+                now,
+            );
         });
     }
     spent
@@ -79,7 +85,7 @@ fn acknowledge(node: &mut Records, neighbour: u32, number: u32, now: Duration) {
 }
 
 fn id(origin: u64, number: u32) -> RecordId {
-    RecordId { origin: Origin(origin), instance: Instance { epoch: 1, number } }
+    RecordId { origin: Origin(origin), instance: Instance { epoch: 1, number, digest: u32::MAX } }
 }
 
 fn packet(item: &Item<'_>) -> Vec<u8> {

@@ -469,7 +469,10 @@ mod tests {
         assert!(new.is_broken(), "the peer may be another one now");
         assert!(!new.tick(ms(60_000)) && new.is_broken(), "the interface is not back");
         new.returned(ms(60_000));
-        assert!(!new.tick(ms(69_999)) && new.tick(ms(70_000)) && !new.is_broken(), "it says nothing");
+        assert!(
+            !new.tick(ms(69_999)) && new.tick(ms(70_000)) && !new.is_broken(),
+            "it says nothing"
+        );
         new.lost(ms(80_000));
         new.returned(ms(80_000));
         new.up(ms(81_000));

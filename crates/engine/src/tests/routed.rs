@@ -92,7 +92,7 @@ fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() 
         let heard = Senders::new();
         let plans =
             Plans { new: gated(&new, &none), old: Some(gated(&old, &broken)), heard: Some(&heard) };
-        let of = |plans| target(plans, ENGINES, &KernelModel::default().observed);
+        let of = |plans: &Plans<'_>| target(plans, ENGINES, &KernelModel::default().observed);
         // Where nothing says so but the carrier, the kernel takes the backup by itself.
         let dark = BTreeSet::from([nic.as_str()]);
         let old_dark = Gated { out: &dark, ..gated(&old, &none) };

@@ -23,7 +23,9 @@ use std::time::Duration;
 
 use tresse_base::bucket::Bucket;
 use tresse_base::random::Random;
-use tresse_frame::records::{FIELDS_MOST, Instance, Item, Origin, RecordId, RecordsError, parse};
+use tresse_frame::records::{
+    FIELDS_MOST, Instance, Item, Origin, RecordId, RecordsError, digest, parse,
+};
 
 use self::neighbour::{Neighbour, Reply};
 pub use self::record::Record;
@@ -77,15 +79,15 @@ pub struct TooLong {
 }
 
 impl Records {
-    /// Without neighbours and records. `epoch`: another one at each start, and greater than those before, if
-    /// the clock is right. `seed`: another one on each node.
+    /// Without neighbours and records. `epoch`: greater than at the starts before, if the clock is right.
+    /// `seed`: another one on each node.
     #[must_use]
     pub const fn new(fabric: [u8; 8], own: Origin, epoch: u64, seed: u64) -> Self {
         Self {
             fabric,
             own,
             epoch_most: epoch.saturating_add(EPOCHS_AHEAD),
-            next: Instance { epoch, number: 1 },
+            next: Instance { epoch, number: 1, digest: 0 },
             fields: None,
             due: None,
             own_bucket: Bucket::new(OWN_BURST, OWN_INTERVAL_MS),
@@ -99,7 +101,8 @@ impl Records {
     }
 
     /// A neighbour is heard, or no more; the caller numbers neighbours. One that may have begun anew, as its session
-    /// has, is to be set down and up: it has lost what it was sent.
+    /// has, is to be set down, and up when nothing that it sent before can be on its way: it has lost what it was
+    /// sent, and an old acknowledgement would hide that.
     pub fn set_neighbour(&mut self, number: u32, is_up: bool, now: Duration) {
         if !is_up {
             self.neighbours.remove(&number);
@@ -203,25 +206,22 @@ impl Records {
     fn heard(&mut self, from: u32, id: RecordId, seconds: u16, fields: &[u8], now: Duration) {
         let RecordId { origin, instance } = id;
         let known = self.records.get_mut(&origin);
-        // Two starts of one epoch make different records of one instance: all nodes keep the same of them.
-        let order = known.as_ref().map(|known| (instance, fields).cmp(&(known.instance, &*known.fields)));
-        let twin = known.as_ref().is_some_and(|known| instance == known.instance);
+        let order = known.as_ref().map(|known| instance.cmp(&known.instance));
         match order {
             Some(Ordering::Equal) => {
                 let Some(neighbour) = self.neighbours.get_mut(&from) else { return };
                 return neighbour.sent_back(id);
             }
-            _ if origin == self.own && (twin || order != Some(Ordering::Less)) => {
-                return self.overtake(from, id, now);
-            }
             Some(Ordering::Less) => return self.owe(from, origin, now),
+            _ if origin == self.own => return self.overtake(from, id, now),
             Some(Ordering::Greater) | None => {}
         }
         let at = now.as_millis() as u64;
         let expires = now + Duration::from_secs(seconds.into()).min(LIFETIME);
         // A newer record of a node holds for longer than the one before it.
         let early = known.as_ref().is_some_and(|known| expires + EARLIER < known.expires);
-        let forged = seconds == 0 || early || instance.epoch > self.epoch_most;
+        let other = instance.digest != digest(fields);
+        let forged = seconds == 0 || early || other || instance.epoch > self.epoch_most;
         let full = known.is_none() && self.records.len() >= RECORDS_MOST;
         if forged || full {
             self.held += 1;
@@ -306,7 +306,7 @@ impl Records {
     fn make(&mut self, now: Duration) {
         self.due = None;
         let Some(fields) = self.fields.clone() else { return };
-        let instance = self.next;
+        let instance = Instance { digest: digest(&fields), ..self.next };
         let Some(next) = instance.next() else { return };
         self.next = next;
         let bucket = Bucket::new(BURST, INTERVAL_MS);

@@ -289,7 +289,8 @@ fn who_makes_records_wildly_is_held_to_a_rate() {
         // As a node of another making would.
         number += 1;
         let fields = field(&number.to_string());
-        let instance = Instance { epoch: 1, number };
+        let digest = digest(&fields);
+        let instance = Instance { epoch: 1, number, digest };
         let id = RecordId { origin: origin(0), instance };
         let mut packet = tresse_frame::records::Emitter::new(FABRIC);
         assert!(packet.push(&Item::Record { id, seconds: 3600, fields: &fields }));
@@ -323,7 +324,14 @@ fn heard(node: &mut Records, items: &[Item<'_>], now: Duration) -> Vec<(u32, Vec
 }
 
 fn id(node: usize, epoch: u64, number: u32) -> RecordId {
-    RecordId { origin: origin(node), instance: Instance { epoch, number } }
+    RecordId { origin: origin(node), instance: Instance { epoch, number, digest: 0 } }
+}
+
+/// A record with the right digest.
+fn of(id: RecordId, seconds: u16, fields: &[u8]) -> Item<'_> {
+    let digest = digest(fields);
+    let id = RecordId { instance: Instance { digest, ..id.instance }, ..id };
+    Item::Record { id, seconds, fields }
 }
 
 #[test]
@@ -332,13 +340,14 @@ fn what_no_node_can_have_made_is_acknowledged_and_has_no_effect() {
     (1..3).for_each(|neighbour| node.set_neighbour(neighbour, true, SECOND));
     node.originate(field("own"), SECOND).unwrap();
     let good = field("good");
-    let of = |id, seconds| Item::Record { id, seconds, fields: &good };
+    let of = |id, seconds| of(id, seconds, &good);
     heard(&mut node, &[of(id(5, 1, 1), 3600)], SECOND);
     let forged = [
         of(id(5, 1, 2), 0),
         of(id(5, 1, 2), 60),
         of(id(5, u64::MAX, 1), 3600),
         of(id(0, u64::MAX, u32::MAX), 3600),
+        Item::Record { id: id(5, 1, 2), seconds: 3600, fields: &good },
         Item::Offer(id(0, u64::MAX, u32::MAX - 1)),
         Item::Offer(id(6, u64::MAX, 7)),
     ];
@@ -355,21 +364,24 @@ fn what_no_node_can_have_made_is_acknowledged_and_has_no_effect() {
 }
 
 #[test]
-fn of_two_records_of_one_instance_all_keep_the_same_and_their_node_makes_another() {
+fn of_two_records_of_one_number_all_keep_the_same_and_their_node_replaces_the_other() {
     let (a, b) = (field("a"), field("b"));
-    let of = |fields| Item::Record { id: id(5, 1, 1), seconds: 3600, fields };
+    let of = |fields| of(id(5, 1, 1), 3600, fields);
     for order in [[&a, &b], [&b, &a]] {
         let mut node = Records::new(FABRIC, origin(0), 1, 1);
         node.set_neighbour(1, true, SECOND);
         order.into_iter().for_each(|fields| drop(heard(&mut node, &[of(fields)], SECOND)));
-        assert_eq!(node.record(origin(5)).map(|it| it.fields.to_vec()), Some(b.clone()));
+        let kept = [&a, &b].into_iter().max_by_key(|it| digest(it));
+        assert_eq!(node.record(origin(5)).map(|it| it.fields.to_vec()).as_ref(), kept);
     }
     let mut own = Records::new(FABRIC, origin(5), 1, 1);
     own.set_neighbour(1, true, SECOND);
     own.originate(a.clone(), SECOND).unwrap();
     heard(&mut own, &[], SECOND);
     heard(&mut own, &[of(&b)], SECOND);
-    assert_eq!(own.record(origin(5)).map(|it| it.instance.number), Some(2));
+    let greater = digest(&b) > digest(&a);
+    let number = if greater { 2 } else { 1 };
+    assert_eq!(own.record(origin(5)).map(|it| it.instance.number), Some(number));
     assert_eq!(own.record(origin(5)).map(|it| it.fields.to_vec()), Some(a));
 }
 
@@ -389,7 +401,7 @@ fn offers_of_records_that_nobody_has_take_bounded_room() {
         node.poll(now, &mut out);
         packets += out.len();
     }
-    assert!(packets < 300, "{packets}");
+    assert!(packets < 340, "{packets}");
 }
 
 #[test]
@@ -402,7 +414,7 @@ fn what_is_not_for_this_node_has_no_effect() {
     records.set_neighbour(1, true, SECOND);
     assert_eq!(records.hear(1, &packet, SECOND), Ok(()));
     assert!(matches!(records.hear(1, &[1], SECOND), Err(Refused::Malformed(_))));
-    assert_eq!(records.originate(vec![0; 1361], SECOND), Err(TooLong { found: 1361 }));
+    assert_eq!(records.originate(vec![0; 1357], SECOND), Err(TooLong { found: 1357 }));
     assert_eq!(records.deadline(), None);
 }
 
@@ -429,7 +441,9 @@ proptest! {
                     let up: Vec<_> =
                         of.into_iter().filter(|link| !network.cut.contains(link)).collect();
                     up.iter().for_each(|link| network.set(*link, false));
-                    let epoch = Random::new(seed ^ round as u64).number() >> 1;
+                    // Its sessions are up again only after what was on its way.
+                    network.run(DELAY * 10);
+                    let epoch = Random::new(seed ^ round as u64).number() >> 25;
                     network.nodes[node] = Records::new(FABRIC, origin(node), epoch, seed);
                     up.iter().for_each(|link| network.set(*link, true));
                     let fields = field(&format!("anew {round}"));
@@ -455,7 +469,12 @@ proptest! {
         for (node, fields) in said.iter().enumerate() {
             let Some(fields) = fields else { continue };
             let joined: Vec<usize> = (0..9).filter(|other| part[*other] == part[node]).collect();
-            prop_assert!(network.agrees(&joined, node, fields), "{node} of {joined:?}");
+            let known = |at: &usize| network.nodes[*at].record(origin(node)).cloned();
+            let states: Vec<_> = joined.iter().map(known).collect();
+            prop_assert!(
+                network.agrees(&joined, node, fields),
+                "{node} of {joined:?}: {states:?} are not {fields:?}"
+            );
         }
         let packets = network.packets;
         network.run(SECOND * 60);
