@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tresse_engine::{FORMAT, Stored};
 
-use super::hold::is_full;
+use super::hold::{is_full, try_write};
 
 /// The state file `state.json`, with its previous version `state.json.bak`.
 #[derive(Debug, Clone)]
@@ -144,12 +144,9 @@ impl StateFile {
         let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
         let fresh = self.path.with_extension("json.new");
         fs::create_dir_all(directory).map_err(|e| self.io("create", directory, e))?;
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&fresh)?;
-            file.write_all(b"{}")?;
-            file.sync_all()
-        };
-        write().and_then(|()| fs::remove_file(&fresh)).map_err(|e| self.io("write", &fresh, e))
+        let tried = try_write(&fresh);
+        let removed = fs::remove_file(&fresh);
+        tried.and(removed).map_err(|e| self.io("write", &fresh, e))
     }
 
     fn backup(&self) -> PathBuf {

@@ -109,11 +109,7 @@ impl Hold {
         };
         let mut full = unless_full(named).map_err(fail("write the lock", &path))?;
         let probe = directory.join("state.json.new");
-        let tried = File::create(&probe).and_then(|mut file| {
-            file.write_all(b"{}")?;
-            file.sync_all()
-        });
-        full |= unless_full(tried).map_err(fail("write", &probe))?;
+        full |= unless_full(try_write(&probe)).map_err(fail("write", &probe))?;
         match fs::remove_file(&probe) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(fail("write", &probe)(error));
@@ -128,6 +124,13 @@ impl Hold {
     pub const fn is_full(&self) -> bool {
         self.full
     }
+}
+
+/// Writes a small file, which the caller removes, to find whether files can be written there.
+pub(super) fn try_write(path: &Path) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(b"{}")?;
+    file.sync_all()
 }
 
 /// Does the error mean that there is no room?

@@ -97,7 +97,7 @@ fn routes(
     let Plans { new, old, heard } = *plans;
     let mut routes = BTreeMap::new();
     let mut by_old = BTreeSet::new();
-    let mut by_backup = BTreeSet::new();
+    let mut old_backups = BTreeSet::new();
     for (key, route) in planned {
         let route = &*new.shared(*key, route);
         let kept = || kept(old?, *key);
@@ -112,7 +112,7 @@ fn routes(
                         }
                         let backup = (key.0, METRIC_BACKUP);
                         if kept.is_none() || !new.prepared.wanted.routes.contains_key(&backup) {
-                            by_backup.insert(key.0);
+                            old_backups.insert(backup);
                         }
                         (unheard(vid), kept)
                     }
@@ -136,7 +136,7 @@ fn routes(
             routes.insert(*key, route);
         }
     }
-    for key in by_backup.into_iter().map(|destination| (destination, METRIC_BACKUP)) {
+    for key in old_backups {
         let backup = old.and_then(|old| kept(old, key)).flatten();
         routes.extend(backup.map(|route| (key, route)));
     }

@@ -205,40 +205,34 @@ impl Records {
     /// A neighbour has sent a record.
     fn heard(&mut self, from: u32, id: RecordId, seconds: u16, fields: &[u8], now: Duration) {
         let RecordId { origin, instance } = id;
-        let known = self.records.get_mut(&origin);
-        let order = known.as_ref().map(|known| instance.cmp(&known.instance));
+        let known = self.records.get(&origin);
+        let order = known.map(|known| instance.cmp(&known.instance));
         match order {
             Some(Ordering::Equal) => {
                 let Some(neighbour) = self.neighbours.get_mut(&from) else { return };
-                return neighbour.sent_back(id);
+                return neighbour.has_too(id, false);
             }
             Some(Ordering::Less) => return self.owe(from, origin, now),
             _ if origin == self.own => return self.overtake(from, id, now),
             Some(Ordering::Greater) | None => {}
         }
-        let at = now.as_millis() as u64;
         let expires = now + Duration::from_secs(seconds.into()).min(LIFETIME);
         // A newer record of a node holds for longer than the one before it.
-        let early = known.as_ref().is_some_and(|known| expires + EARLIER < known.expires);
+        let early = known.is_some_and(|known| expires + EARLIER < known.expires);
         let other = instance.digest != digest(fields);
         let forged = seconds == 0 || early || other || instance.epoch > self.epoch_most;
         let full = known.is_none() && self.records.len() >= RECORDS_MOST;
+        let new = || Bucket::new(BURST, INTERVAL_MS);
+        let mut bucket = known.map_or_else(new, |known| known.bucket.clone());
         if forged || full {
             self.held += 1;
             return self.acknowledge(from, id);
         }
-        let bucket = match self.records.get_mut(&origin) {
-            Some(known) => known.bucket.take(at).is_ok().then(|| known.bucket.clone()),
-            None => {
-                let mut bucket = Bucket::new(BURST, INTERVAL_MS);
-                bucket.take(at).is_ok().then_some(bucket)
-            }
-        };
-        // Without an acknowledgement it comes again.
-        let Some(bucket) = bucket else {
+        if bucket.take(now.as_millis() as u64).is_err() {
+            // Without an acknowledgement it comes again.
             self.held += 1;
             return;
-        };
+        }
         let record = Record { instance, fields: fields.into(), expires, bucket };
         self.install(origin, record, Some(from), now);
         self.acknowledge(from, id);
@@ -260,7 +254,7 @@ impl Records {
         }
         let Some(neighbour) = self.neighbours.get_mut(&from) else { return };
         if known == Some(id.instance) {
-            neighbour.offered_back(id);
+            neighbour.has_too(id, true);
         } else {
             neighbour.answer(Reply::Request(id));
         }
@@ -317,19 +311,14 @@ impl Records {
 
     /// A record that is newer than the known one, and goes to all neighbours but that which sent it.
     fn install(&mut self, origin: Origin, record: Record, from: Option<u32>, now: Duration) {
-        if origin != self.own {
-            self.expiry.insert((record.expires, origin));
-        }
-        let fields = record.fields.clone();
+        let (expires, fields) = (record.expires, record.fields.clone());
         let before = self.records.insert(origin, record);
-        if let Some(before) = &before {
-            let expires = self.records[&origin].expires;
-            if before.expires != expires {
-                self.expiry.remove(&(before.expires, origin));
+        if origin != self.own {
+            before.as_ref().map(|before| self.expiry.remove(&(before.expires, origin)));
+            self.expiry.insert((expires, origin));
+            if before.is_none_or(|before| before.fields != fields) {
+                self.changed.insert(origin);
             }
-        }
-        if origin != self.own && before.is_none_or(|before| before.fields != fields) {
-            self.changed.insert(origin);
         }
         for (number, neighbour) in &mut self.neighbours {
             match Some(*number) == from {

@@ -60,17 +60,11 @@ impl Neighbour {
         self.owed.remove(&origin);
     }
 
-    /// It has sent a record that this node has. One that crossed the same record on its way needs no answer.
-    pub fn sent_back(&mut self, id: RecordId) {
-        let crossed = self.owed.remove(&id.origin).is_some_and(|owed| !owed.offer && owed.sent > 0);
-        if !crossed {
-            self.answer(Reply::Acknowledgement(id));
-        }
-    }
-
-    /// It has offered a record that this node has. Nor does an offer that crossed the same offer.
-    pub fn offered_back(&mut self, id: RecordId) {
-        let crossed = self.owed.remove(&id.origin).is_some_and(|owed| owed.offer && owed.sent > 0);
+    /// It has sent or, with `offer`, offered a record that this node has too. It gets no answer if the same went to it
+    /// meanwhile: that serves as one.
+    pub fn has_too(&mut self, id: RecordId, offer: bool) {
+        let same = |owed: Owed| owed.offer == offer && owed.sent > 0;
+        let crossed = self.owed.remove(&id.origin).is_some_and(same);
         if !crossed {
             self.answer(Reply::Acknowledgement(id));
         }
