@@ -1,17 +1,19 @@
 //! Code that the integration tests, the demonstration and the soak test share: it runs the built
 //! programs, predicts the frame counters of switches from a plan, and changes the VLANs of switches as
-//! operators do. The soak test itself, the trial of changes of plan and the measurement of interruptions
-//! are here too.
+//! operators do. The soak test itself, the trials of changes of plan and of several failures, and the measurement of
+//! interruptions are here too.
 
 pub mod cabling;
 pub mod changes;
 pub mod failover;
+pub mod fault;
 pub mod frr;
 pub mod halfway;
 pub mod lab;
 pub mod load;
 pub mod pace;
 pub mod program;
+pub mod several;
 pub mod slurm;
 pub mod soak;
 pub mod switches;

@@ -34,6 +34,13 @@ impl Deadline {
     }
 }
 
+/// Is this the emulated machine, whose processor is slow?
+#[must_use]
+pub fn is_emulated() -> bool {
+    let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    processor.contains("QEMU TCG")
+}
+
 /// Calls `look` until it succeeds or the time limit `time` has passed, with a pause of `pause` between
 /// calls. On a slow machine the time limit and the pauses are longer: `look` may start programs, and
 /// these would delay what is waited for.

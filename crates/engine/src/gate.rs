@@ -9,6 +9,7 @@ use tresse_base::id::{PathId, Vid};
 use tresse_base::units::Prefix;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, WantedRoute};
 
+use super::healed::Healed;
 use super::kept_free::{KeptFree, Shares};
 use super::prepared::Prepared;
 
@@ -45,6 +46,8 @@ pub struct Gated<'a> {
     pub doubtful: &'a [BTreeSet<PathId>; 2],
     /// Paths that an operator keeps free.
     pub free: &'a KeptFree,
+    /// Routes that are not as planned, as something is broken elsewhere.
+    pub healed: &'a Healed,
     /// Interfaces without carrier.
     pub out: &'a BTreeSet<&'a str>,
 }
@@ -143,9 +146,12 @@ impl Gated<'_> {
     }
 
     /// The usable part of an open route, or a replacement; `None` if the kernel has one at another
-    /// metric. If all paths are kept free, they are used nevertheless; if all are broken, the route
+    /// metric, or where nothing leads there. If all paths are kept free, they are used nevertheless; if all are broken, the route
     /// stays as it is, because a doubtful path is better than none.
     pub(super) fn live(&self, key: (Prefix, u32), open: WantedRoute) -> Option<WantedRoute> {
+        if let Some(healed) = self.healed.routes.get(&key.0) {
+            return healed.route(key.1, &open);
+        }
         match key.1 {
             METRIC_PRIMARY => self.live_primary(key.0, open),
             _ => Some(self.live_backup(key.0, open)),

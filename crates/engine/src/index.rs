@@ -10,6 +10,7 @@ use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_base::units::{Mac, Prefix};
 use tresse_control::{PathLine, SegmentLine};
 use tresse_plan::Plan;
+use tresse_plan::remaining::Remaining;
 use tresse_reconcile::Nexthop;
 use tresse_slice::first_hop;
 use tresse_slice::watch::part::FabricParts;
@@ -32,6 +33,8 @@ pub struct Index {
     switches: Vec<SwitchId>,
     /// The interfaces that paths leave by.
     interfaces: Vec<String>,
+    /// The hops between nodes, where nodes route.
+    pub(super) remaining: Option<Remaining>,
     /// The parts that operators may name.
     pub(super) parts: FabricParts,
     /// Node and NIC index by MAC address, sorted.
@@ -88,8 +91,12 @@ impl Index {
         });
         let mut nics: Vec<_> = nics.collect();
         nics.sort_unstable();
-        let mut index =
-            Self { parts: FabricParts::of(cluster, plan.graph()), nics, ..Self::default() };
+        let mut index = Self {
+            remaining: Remaining::of(cluster),
+            parts: FabricParts::of(cluster, plan.graph()),
+            nics,
+            ..Self::default()
+        };
         let mut interfaces = BTreeMap::new();
         for peer in (0..cluster.nodes.len()).map(NodeId::from).filter(|peer| *peer != node) {
             let addresses = plan.addresses();

@@ -8,7 +8,9 @@ use tresse_base::id::{PathId, Vid};
 use tresse_base::units::Mac;
 use tresse_control::{Alert, NodeError, Reply};
 use tresse_frame::announce::Announcement;
+use tresse_frame::records::Origin;
 use tresse_liveness::Watching;
+use tresse_liveness::records::Report;
 use tresse_reconcile::{Observed, Operation};
 
 use super::forwarding::Forwarding;
@@ -114,6 +116,8 @@ pub enum Input {
         /// Paths that are shown to be sound.
         up: BTreeSet<PathId>,
     },
+    /// Other nodes say something new of the hops to their neighbours; `None`: nothing more.
+    Reports(BTreeMap<Origin, Option<Report>>),
     /// The time returned by [`super::Engine::deadline`] has come.
     Tick,
 }
@@ -190,6 +194,15 @@ pub enum Effect {
     Push(Box<Pushing>),
     /// Replace the list of watched paths.
     Watch(Box<Watching>),
+    /// Say to all nodes what this one knows of the hops to its neighbours.
+    Originate {
+        /// FNV-1a hash of the fabric's name.
+        fabric: [u8; 8],
+        /// This node.
+        node: Origin,
+        /// What it says.
+        report: Box<Report>,
+    },
     /// Send an announcement.
     Announce {
         /// Send on this interface.

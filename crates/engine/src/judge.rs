@@ -45,17 +45,22 @@ impl Engine {
         let old_dead = old.map(|o| self.dead(o)).unwrap_or_default();
         let doubtful = self.doubtful(plan);
         let old_doubtful = old.map(|o| self.doubtful(o)).unwrap_or_default();
-        let gated = |prepared, gates, (dead, doubtful), free| Gated {
+        let (healed, old_healed) =
+            (self.healed(plan, &out), old.map(|o| self.healed(o, &out)).unwrap_or_default());
+        let gated = |prepared, gates, (dead, doubtful), free, healed| Gated {
             prepared,
             gates,
             dead,
             doubtful,
             free,
+            healed,
             out: &out,
         };
         let plans = Plans {
-            new: gated(plan, &gates, (&dead, &doubtful), &free),
-            old: old.map(|old| gated(old, &old_gates, (&old_dead, &old_doubtful), &old_free)),
+            new: gated(plan, &gates, (&dead, &doubtful), &free, &healed),
+            old: old.map(|old| {
+                gated(old, &old_gates, (&old_dead, &old_doubtful), &old_free, &old_healed)
+            }),
             heard,
         };
         target(&plans, self.settings.engines, &view.observed)

@@ -15,6 +15,8 @@
 //!   whom for; `exchanged` refuses plans that give a node's address to another.
 //! - `steer` carries out drains, pins and weights; `steering` holds them, `chosen` names their paths,
 //!   `kept_free` says what they do to a plan's paths, and `moves` which traffic moves.
+//! - `healing` goes round failures that the plan's backups do not answer, where nodes route; `healed` holds what is
+//!   known of them.
 //! - `elsewhere` knows which plans other nodes announce.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
@@ -34,6 +36,8 @@ mod exchanged;
 mod forwarding;
 mod gate;
 mod guard;
+mod healed;
+mod healing;
 mod index;
 mod input;
 mod job;
@@ -70,6 +74,7 @@ use tresse_reconcile::Planned;
 
 use self::canary::Canary;
 use self::elsewhere::Elsewhere;
+use self::healed::Healing;
 use self::job::{Again, Job};
 use self::kept_free::KeptFree;
 use self::refresh::Refresh;
@@ -133,6 +138,7 @@ pub struct Engine {
     canaries: BTreeMap<Vid, Canary>,
     refresh: BTreeMap<String, Refresh>,
     paths: Paths,
+    healing: Healing,
     /// First nexthops that are kept free, of the plan in force.
     free: Arc<KeptFree>,
     transition: Transition,
@@ -171,10 +177,12 @@ impl Engine {
     pub fn new(settings: Settings, mut stored: Stored) -> Self {
         if !settings.bfd {
             stored.broken.clear();
+            stored.reports.clear();
         }
         Self {
             settings,
             now: 0,
+            healing: Healing { reports: stored.reports.clone(), ..Healing::default() },
             stored,
             dirty: false,
             job: None,
@@ -229,10 +237,12 @@ impl Engine {
                 self.seen(generation, &down, &up, out);
                 self.doubt(generation, &down, &held, out);
             }
+            Input::Reports(reports) => self.reported(reports),
             Input::Tick => {}
             call => self.call(call, out),
         }
         self.vlans(now, out);
+        self.heal(out);
         self.next_job(now, out);
         effects
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::Vid;
+use tresse_frame::records::Origin;
+use tresse_liveness::records::Report;
 use tresse_reconcile::{Nexthop, Saved};
 
 use super::prepared::Prepared;
@@ -55,6 +57,9 @@ pub struct Stored {
     /// `PathId` would be of one plan alone.
     #[serde(default)]
     pub broken: BTreeSet<Nexthop>,
+    /// What other nodes said of the hops to their neighbours, if some of these are broken.
+    #[serde(default)]
+    pub reports: BTreeMap<Origin, Report>,
     /// What operators have drained or pinned.
     #[serde(default)]
     pub steering: Steering,
@@ -117,6 +122,7 @@ impl Default for Stored {
             discard: false,
             withdrawn: false,
             broken: BTreeSet::new(),
+            reports: BTreeMap::new(),
             steering: Steering::default(),
             saved: Saved::default(),
             proven: BTreeMap::new(),

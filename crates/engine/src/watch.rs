@@ -48,6 +48,11 @@ impl Engine {
         paths_by(plan, &self.stored.broken)
     }
 
+    /// The paths of a plan that are shown to be sound.
+    pub(super) fn sound(&self, plan: &Prepared) -> BTreeSet<PathId> {
+        paths_by(plan, &self.paths.sound)
+    }
+
     /// Those of the broken paths of a plan that are better than none, the best first: shown to be sound
     /// again, and only suspected.
     pub(super) fn doubtful(&self, plan: &Prepared) -> [BTreeSet<PathId>; 2] {
@@ -95,6 +100,8 @@ impl Engine {
         let unknown = |nexthop: &&Nexthop| watches.path_of(nexthop).is_none();
         let old = self.stored.broken.iter().filter(unknown).filter(|_| self.held_plan().is_some());
         let dead: BTreeSet<Nexthop> = dead.chain(old).cloned().collect();
+        self.paths.sound =
+            paths(up).into_iter().flat_map(|watch| watch.nexthops.iter().cloned()).collect();
         let mut news = Vec::new();
         for (alert, kind, paths, message) in [
             (

@@ -19,7 +19,9 @@ pub(super) struct Paths {
     /// Paths of the plan in force that are not used, as they are broken. What is stored are their first hops,
     /// which outlive plans.
     pub(super) broken: BTreeSet<PathId>,
-    /// First hops of those of them that are shown to be sound again, but not trusted yet: used where nothing
+    /// First hops of paths that are shown to be sound.
+    pub(super) sound: BTreeSet<Nexthop>,
+    /// First hops of broken paths that are shown to be sound again, but not trusted yet: used where nothing
     /// else is whole.
     pub(super) held: BTreeSet<Nexthop>,
     /// First hops of those of them that only may be broken, as they cross what may have broken others: used

@@ -35,8 +35,12 @@
 //!
 //! Nodes pass the fields on as they are, also those that they do not know.
 
-use pnet::packet::Packet as _;
+mod ethernet;
 
+use pnet::packet::Packet as _;
+use serde::{Deserialize, Serialize};
+
+pub use self::ethernet::{ETHERTYPE, FRAME_MOST, RecordsFrame};
 use self::format::{
     Header, HeaderPacket, Identity, IdentityPacket, ItemHeader, ItemHeaderPacket,
     MutableHeaderPacket, MutableIdentityPacket, MutableItemHeaderPacket, MutableTermPacket, Term,
@@ -98,7 +102,7 @@ mod format {
 }
 
 /// A node, in all plans and releases: the FNV-1a hash of its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Origin(pub u64);
 
 /// The age of a record: of two of one origin the greater replaces the other.

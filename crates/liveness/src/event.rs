@@ -30,6 +30,8 @@ pub struct SessionLine {
     pub interface: String,
     /// The session's state.
     pub state: SessionState,
+    /// The other end's discriminator, 0 while none was heard. A peer that was started anew has another one.
+    pub peer: u32,
     /// Reason of its last change.
     pub diagnostic: Diagnostic,
     /// Is the path not to be used?

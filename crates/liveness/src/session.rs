@@ -160,6 +160,12 @@ impl Session {
         self.mine
     }
 
+    /// The other end's discriminator, 0 while none was heard. A peer that was started anew has another one.
+    #[must_use]
+    pub const fn peer_discriminator(&self) -> u32 {
+        self.remote.discriminator
+    }
+
     /// How long nothing may be heard, section 6.8.4; none before the first packet.
     #[must_use]
     pub fn detection_time(&self) -> Option<Duration> {

@@ -537,6 +537,7 @@ fn line(entry: &Entry) -> Option<SessionLine> {
         path: entry.path.id,
         interface: entry.path.interface.clone(),
         state: session.state(),
+        peer: session.peer_discriminator(),
         diagnostic: session.diagnostic(),
         broken: entry.verdict.is_broken(),
     })

@@ -13,6 +13,7 @@ mod node_routes;
 mod paths;
 mod plan;
 mod primaries;
+pub mod remaining;
 mod trees;
 mod vids;
 

@@ -31,7 +31,14 @@ impl Primaries {
     #[must_use]
     pub fn node_routes(&self) -> Option<NodeRoutes<'_>> {
         let backups = self.cluster.routing.paths > 1;
-        self.xy.as_ref().map(|xy| NodeRoutes { xy, backups })
+        self.xy.as_ref().map(|xy| NodeRoutes::new(xy, backups))
+    }
+}
+
+impl<'a> NodeRoutes<'a> {
+    /// Those of a strategy; `backups`: whether the plan has more than one path for each pair.
+    pub(crate) const fn new(xy: &'a Xy, backups: bool) -> Self {
+        Self { xy, backups }
     }
 }
 

@@ -11,13 +11,14 @@ mod lines;
 
 pub use lines::lines;
 
+use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 
 use crate::cluster::TopologyShape;
 use crate::grid::strides;
 
 /// The geometry of a fabric whose nodes route: the coordinates of each node, and which NICs a cable or a switch joins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     dims: Vec<u32>,
     strides: Vec<u32>,
@@ -29,7 +30,7 @@ pub struct Layout {
 }
 
 /// How the nodes of a line in one dimension are cabled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Wires {
     /// By a switch per line, or a part of a switch: every node of the line is one hop away.
     Switch,
@@ -43,7 +44,7 @@ enum Wires {
 
 /// One hop between nodes that route: the NIC by which a packet leaves a node, the next node, and the NIC by which it
 /// arrives there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Hop {
     /// Index of the sender's NIC.
     pub nic: usize,

@@ -65,6 +65,7 @@ impl Daemon {
         counters.extend(self.forwarder.counters());
         counters.extend(self.source.counters());
         counters.extend(self.detector.counters());
+        counters.extend(self.flood.counters());
         counters
     }
 

@@ -10,6 +10,7 @@ mod causes;
 #[cfg(debug_assertions)]
 mod crash;
 mod detect;
+mod flood;
 mod forward;
 mod management;
 mod neighbours;
@@ -33,6 +34,7 @@ pub(crate) use self::calls::order;
 use self::catalogue::message_id;
 pub use self::causes::{chain, not_persisted};
 use self::detect::Detector;
+use self::flood::Flood;
 use self::forward::Forwarder;
 use self::neighbours::Neighbours;
 pub use self::prepare::{Identity, prepare};
@@ -103,6 +105,7 @@ pub struct Daemon {
     forwarder: Forwarder,
     source: Source,
     detector: Detector,
+    flood: Flood,
     /// The plan of the last dry run of an apply.
     tried: Option<Tried>,
     /// The failure of an apply that no client waits for.
@@ -155,6 +158,7 @@ impl Daemon {
             forwarder: Forwarder::default(),
             source: Source::default(),
             detector: Detector::default(),
+            flood: Flood::new(unix_ms()),
             tried: None,
             failure: None,
             journal: std::env::var_os("JOURNAL_STREAM").is_some(),
@@ -234,7 +238,12 @@ impl Daemon {
                 None
             }
             Effect::Watch(watching) => {
+                self.flood.set(&watching);
                 self.detector.set(*watching);
+                None
+            }
+            Effect::Originate { fabric, node, report } => {
+                self.flood.originate(fabric, node, &report);
                 None
             }
             Effect::Announce { interface, source, announcement } => {

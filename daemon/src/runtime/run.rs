@@ -13,7 +13,7 @@ use tresse_liveness::PathEvent;
 
 use super::alarm::Alarm;
 use super::tried::Tried;
-use super::{Daemon, RunError, announce, notify};
+use super::{Daemon, RunError, announce, flood, notify};
 use crate::control::Server;
 use crate::metrics::Exporter;
 
@@ -64,6 +64,8 @@ impl Daemon {
         let server = tokio::task::spawn_local(server.run(requests, self.events.clone()));
         let (frames, mut heard) = mpsc::channel(announce::FRAMES);
         self.announcers.deliver_to(frames);
+        let (records, mut passed_on) = mpsc::channel(flood::FRAMES);
+        self.flood.deliver_to(records);
         let period = self.config.announce_seconds.map(|s| Duration::from_secs(s.into()));
         self.neighbours.listen(period);
 
@@ -77,7 +79,7 @@ impl Daemon {
         loop {
             let due = self.engine.deadline().map(|at| self.epoch + Duration::from_millis(at));
             let forgotten = self.tried.as_ref().map(Tried::until);
-            let wake = [due, pet, forgotten].into_iter().flatten().min();
+            let wake = [due, pet, forgotten, self.flood.deadline()].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 _ = terminate.recv() => break,
@@ -93,8 +95,19 @@ impl Daemon {
                     self.step(Input::Changed { overrun });
                 }
                 event = self.detector.path_event() => {
-                    let PathEvent { generation, down, held, up, .. } = event;
+                    let PathEvent { generation, down, held, up, sessions } = event;
                     self.step(Input::PathEvent { generation, down, held, up });
+                    self.flood.sessions(&sessions);
+                }
+                Some(received) = passed_on.recv() => {
+                    self.flood.hear(&received);
+                    while let Ok(received) = passed_on.try_recv() {
+                        self.flood.hear(&received);
+                    }
+                    let reports = self.flood.news();
+                    if !reports.is_empty() {
+                        self.step(Input::Reports(reports));
+                    }
                 }
                 Some(frame) = heard.recv() => {
                     self.neighbours.hear(&self.engine, &frame);
@@ -111,6 +124,7 @@ impl Daemon {
                     if due.is_some_and(|at| at <= Instant::now()) {
                         self.step(Input::Tick);
                     }
+                    self.flood.send();
                     self.tried.take_if(|tried| tried.until() <= Instant::now());
                 }
             }

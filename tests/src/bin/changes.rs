@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tresse_lab::probe;
 use tresse_lab::state::Shaping;
 use tresse_tests::changes::{KINDS, Kind, Options, trial};
+use tresse_tests::pace;
 
 const ROUNDS: u64 = 0;
 
@@ -29,8 +30,7 @@ fn main() -> ExitCode {
     }
     // In the emulated machine are the kinds with VLANs, where this kernel has none.
     let vlans = probe::probe(true, Shaping::None).is_ok();
-    let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let emulated = processor.contains("QEMU TCG");
+    let emulated = pace::is_emulated();
     let wanted = |kind: &Kind| match names {
         [] => kind.vlans == emulated || kind.vlans && vlans,
         names => names.iter().any(|name| name == kind.name),

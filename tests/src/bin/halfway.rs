@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tresse_tests::changes::{KINDS, Kind};
 use tresse_tests::halfway::{Fault, Options, Step, bridge, old_release, rows, trial};
+use tresse_tests::pace;
 
 fn main() -> ExitCode {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
@@ -44,9 +45,8 @@ fn main() -> ExitCode {
         only.len() < 2 || only[1..].iter().any(|part| format!("/{name}/").contains(part.as_str()))
     };
     let rows: Vec<_> = rows().into_iter().filter(|(step, fault)| wanted(*step, *fault)).collect();
-    let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let away = wanted_away(only);
-    let options = Options { seed, rows, away, emulated: processor.contains("QEMU TCG") };
+    let options = Options { seed, rows, away, emulated: pace::is_emulated() };
     println!("{} rows a kind, HALFWAY_SEED={seed}", options.rows.len());
     // Labs mostly wait: those of several kinds do so beside each other.
     let run = |kind: &'static Kind| {

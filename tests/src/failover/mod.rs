@@ -1,7 +1,6 @@
 //! Measures for how long traffic is interrupted by failures: injects faults of every kind into a lab,
 //! one after another, while numbered datagrams are sent between nodes.
 
-mod fault;
 mod routers;
 mod stream;
 
@@ -15,7 +14,7 @@ use tresse_lab::state::Directory;
 use tresse_plan::Plan;
 use tresse_slice::watch::Crossing;
 
-use self::fault::{Fault, How, LAB, PartKind};
+use crate::fault::{Fault, How, PartKind};
 use crate::program;
 
 pub use self::routers::Protocol;
@@ -23,6 +22,8 @@ use self::routers::{Routers, address};
 use self::stream::{Outage, Station, Streams};
 use crate::program::output;
 
+/// Name of the lab (`tresse lab --name`) into which faults are injected.
+const LAB: &str = "failover";
 const DOWN: [&str; 4] = ["lab", "--name", LAB, "down"];
 
 /// A fabric in which interruptions are measured: its cluster file, how many of its cables fail, and
@@ -84,6 +85,7 @@ impl Row {
             PartKind::Switch => "switch",
             PartKind::Nic => "cable of a NIC",
             PartKind::Trunk => "cable between switches",
+            PartKind::Node => "node",
         };
         match (self.how, self.seen) {
             (How::Dead, true) => format!("{part} dead: the sender loses its carrier"),
@@ -189,10 +191,10 @@ impl<'a> Lab<'a> {
                 .collect();
             let streams = Streams::start(&pairs)?;
             std::thread::sleep(Duration::from_millis(300));
-            fault.bring(&self.directory, true)?;
+            fault.bring(LAB, &self.directory, true)?;
             std::thread::sleep(self.router.patience(self.interval_ms));
             let outages = streams.finish()?;
-            fault.bring(&self.directory, false)?;
+            fault.bring(LAB, &self.directory, false)?;
             for (pair, outage) in crossing.iter().zip(outages) {
                 eprintln!("{}, {}: {pair:?} {outage:?}", fabric.name, fault.words());
                 let seen = fault.is_seen(&paths[pair], routed);

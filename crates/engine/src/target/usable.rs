@@ -13,6 +13,7 @@ use super::complete::all;
 use super::plans::Plans;
 use crate::engines::{Engines, LabelEngine};
 use crate::gate::{Gate, Gated};
+use crate::healed::Healed;
 use crate::kept_free::KeptFree;
 
 /// The part of the new plan that its gates allow, and the objects that must wait.
@@ -23,7 +24,10 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     let Plans { new, old, .. } = *plans;
     let mut wanted = all(new.prepared, engines);
     let mut pending = Vec::new();
-    let untouched = new.dead.is_empty() && new.free.rested.is_empty() && new.free.shares.is_empty();
+    let untouched = new.dead.is_empty()
+        && new.free.rested.is_empty()
+        && new.free.shares.is_empty()
+        && *new.healed == Healed::default();
     let whole = untouched && new.gates.values().all(|g| *g == Gate::Open);
     if old.is_none() && whole {
         return (wanted, pending);
@@ -36,6 +40,10 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     if new.prepared.routes_for_others() {
         for_others(&mut wanted, plans);
     }
+    let straight = |dst: &Prefix| {
+        [Some(new), old].into_iter().flatten().any(|g| g.healed.straight.contains(dst))
+    };
+    wanted.xy.tables.retain(|(_, destination), _| !straight(destination));
     if engines.labels == LabelEngine::Kernel {
         wanted.labels = labels(new, old, &mut pending);
     }

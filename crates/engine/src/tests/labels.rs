@@ -31,13 +31,14 @@ fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
     for (gate, there) in [(Gate::Open, true), (Gate::Unproven, false), (Gate::Fused, false)] {
         let gates = BTreeMap::from([(vid, gate)]);
         let (nexthops, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-        let doubtful = Default::default();
+        let (doubtful, healed) = Default::default();
         let gated = Gated {
             prepared: &plan,
             gates: &gates,
             dead: &nexthops,
             doubtful: &doubtful,
             free: &free,
+            healed: &healed,
             out: &out,
         };
         let plans = Plans { new: gated, old: None, heard: None };
@@ -56,13 +57,14 @@ fn k4_labels_of_the_plan_before_stay_while_plans_change() {
     let (new, _) = with_label(prepared(Strategy::Dor, &[3, 3]), 16);
     let none = BTreeMap::new();
     let (nexthops, free, out) = (BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-    let doubtful = Default::default();
+    let (doubtful, healed) = Default::default();
     let gated = |prepared| Gated {
         prepared,
         gates: &none,
         dead: &nexthops,
         doubtful: &doubtful,
         free: &free,
+        healed: &healed,
         out: &out,
     };
     let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: None };

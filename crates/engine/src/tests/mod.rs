@@ -2,6 +2,7 @@
 
 mod advance;
 mod canary;
+mod healing;
 mod index;
 mod labels;
 mod returning;
@@ -18,6 +19,7 @@ use tresse_base::id::NodeId;
 use tresse_control::NodeError;
 use tresse_frame::announce::Announcement;
 use tresse_liveness::Watching;
+use tresse_liveness::records::Report;
 use tresse_plan::Plan;
 use tresse_reconcile::model::KernelModel;
 use tresse_reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
@@ -57,6 +59,8 @@ pub(super) struct Host {
     pub crash_at: Option<usize>,
     /// Set once it has died.
     pub dead: bool,
+    /// What the node said last of its hops.
+    pub said: Option<Report>,
     calls: CallId,
     starts: u64,
 }
@@ -94,6 +98,7 @@ impl Host {
             fail_at: None,
             crash_at: None,
             dead: false,
+            said: None,
             calls: 0,
             starts: 0,
         };
@@ -185,6 +190,10 @@ impl Host {
 
     fn act(&mut self, effect: Effect) -> Option<Input> {
         match effect {
+            Effect::Originate { report, .. } => {
+                self.said = Some(*report);
+                None
+            }
             Effect::Observe { sysctls } => {
                 let mut observed = self.kernel.observed.clone();
                 observed.sysctls.retain(|key, _| sysctls.contains(key));

@@ -28,13 +28,14 @@ fn tables_by_arriving_nic_follow_the_plan_that_each_destination_goes_by() {
     let (old, new) = (ring(4), ring(5));
     let (gates, none, free, out) =
         (BTreeMap::new(), BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-    let doubtful = Default::default();
+    let (doubtful, healed) = Default::default();
     let gated = |prepared| Gated {
         prepared,
         gates: &gates,
         dead: &none,
         doubtful: &doubtful,
         free: &free,
+        healed: &healed,
         out: &out,
     };
     let heard = Senders::new();
@@ -79,7 +80,7 @@ fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() 
     let is_behind = |route: &&WantedRoute| route.nexthops.iter().any(|hop| hop.interface == *nic);
     let (gates, none, free, out) =
         (BTreeMap::new(), BTreeSet::new(), KeptFree::default(), BTreeSet::new());
-    let doubtful = Default::default();
+    let (doubtful, healed) = Default::default();
     for new in [planned(5, 2), planned(5, 1)] {
         let gated = |prepared, dead| Gated {
             prepared,
@@ -87,6 +88,7 @@ fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() 
             dead,
             doubtful: &doubtful,
             free: &free,
+            healed: &healed,
             out: &out,
         };
         let heard = Senders::new();

@@ -12,7 +12,7 @@ use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use super::{Host, Input, Prepared};
 use crate::Stored;
 
-fn plan(plan: &Plan, node: NodeId) -> Prepared {
+pub(super) fn plan(plan: &Plan, node: NodeId) -> Prepared {
     let mut prepared = Prepared::new(plan, node, "text".into(), None);
     prepared.watches = Watches::new(plan, node).into();
     prepared.index = crate::Index::new(plan, node).into();
@@ -28,7 +28,7 @@ fn torus() -> (Prepared, Host) {
 }
 
 /// The host has the plan, and all its paths are shown to be sound.
-fn settled(prepared: &Prepared, host: &mut Host) {
+pub(super) fn settled(prepared: &Prepared, host: &mut Host) {
     assert!(host.apply(prepared).unwrap().is_ok());
     host.settle();
     assert!(host.watching.paths.iter().any(|path| path.active));

@@ -39,6 +39,7 @@ mod nic;
 mod nics;
 mod observe;
 mod outcome;
+mod records;
 mod requests;
 mod route;
 mod rule;
@@ -62,6 +63,7 @@ pub use nic::{NicState, nic};
 pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};
 pub use outcome::{ExecutionOutcome, OperationStatus, Tun};
+pub use records::RecordsSocket;
 pub use support::{LabelSupport, NoKernelEngine, label_support};
 pub use tcp::tcp_peers;
 

@@ -5,16 +5,18 @@
 //! | 1 | the generation of its plan: FNV-1a hash, 8 bytes |
 //! | 2 | its NICs without carrier: a bit for each NIC, the first NIC in the lowest bit of the first byte |
 //! | 3 | a drained part, as text; once for each |
-//! | 4 | the paths that end at it: the number of ranks (1 byte), and 2 bits for each path: by source in the order of the plan, which leaves out the node itself, and rank; the first path in the lowest bits of the first byte. 0: unknown, 1: sound, 2: broken |
+//! | 4 | the paths that end at it: the number of ranks (1 byte), and 2 bits for each path: by source in the order of the plan, which leaves out the node itself, and rank; the first path in the lowest bits of the first byte. 0: unknown, 1: sound, 2: broken, 3: sound again, but broken a short while ago |
+//! | 5 | where nodes route: its hops to its neighbours, by NIC, then by the neighbour's number: 2 bits for each, as above |
 //!
 //! Fields that are absent are empty. Unknown fields are ignored.
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use tresse_frame::records::{fields, push_field};
 
 /// What a node says of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// FNV-1a hash of the generation of the plan that its paths are of.
     pub generation: [u8; 8],
@@ -26,10 +28,14 @@ pub struct Report {
     pub ranks: u8,
     /// The planned paths that end at it, by source and rank: `ranks` for each other node.
     pub paths: Vec<PathState>,
+    /// Where nodes route: its hops to its neighbours, by NIC, then by the neighbour's number.
+    pub hops: Vec<PathState>,
 }
 
-/// What the node at its end knows of a path.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What a node knows of a path or hop.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub enum PathState {
     /// Nothing.
     #[default]
@@ -38,6 +44,8 @@ pub enum PathState {
     Sound,
     /// Nothing arrives by it.
     Broken,
+    /// Packets arrive by it again, but it broke a short while ago.
+    Held,
 }
 
 /// Why the content of a record cannot be read.
@@ -73,18 +81,17 @@ impl Report {
         }
         if !self.paths.is_empty() {
             let mut field = vec![self.ranks];
-            field.extend(
-                self.paths.chunks(4).map(|paths| {
-                    paths.iter().rev().fold(0, |byte, state| byte << 2 | *state as u8)
-                }),
-            );
+            field.extend(PathState::pack(&self.paths));
             push_field(&mut content, PATHS, &field);
+        }
+        if !self.hops.is_empty() {
+            let field: Vec<u8> = PathState::pack(&self.hops).collect();
+            push_field(&mut content, HOPS, &field);
         }
         content
     }
 
-    /// Reads the content of a record. The states after those of the last path are unknown ones, up to a whole
-    /// byte.
+    /// Reads the content of a record. The states after the last one are unknown ones, up to a whole byte.
     ///
     /// # Errors
     /// [`MalformedReport`]; any bytes give an answer.
@@ -105,10 +112,9 @@ impl Report {
                 }
                 PATHS => {
                     let (ranks, states) = field.split_first().ok_or(wrong)?;
-                    let states =
-                        states.iter().flat_map(|byte| [0, 2, 4, 6].map(|at| byte >> at & 3));
-                    (report.ranks, report.paths) = (*ranks, states.map(PathState::of).collect());
+                    (report.ranks, report.paths) = (*ranks, PathState::unpack(states));
                 }
+                HOPS => report.hops = PathState::unpack(field),
                 _ => {}
             }
         }
@@ -117,11 +123,24 @@ impl Report {
 }
 
 impl PathState {
-    /// By its two bits; what has no meaning is not known.
+    /// Four states a byte, the first one in the lowest bits.
+    fn pack(states: &[Self]) -> impl Iterator<Item = u8> {
+        let byte =
+            |states: &[Self]| states.iter().rev().fold(0, |byte, state| byte << 2 | *state as u8);
+        states.chunks(4).map(byte)
+    }
+
+    fn unpack(bytes: &[u8]) -> Vec<Self> {
+        let states = bytes.iter().flat_map(|byte| [0, 2, 4, 6].map(|at| byte >> at & 3));
+        states.map(Self::of).collect()
+    }
+
+    /// By its two bits.
     const fn of(bits: u8) -> Self {
         match bits {
             1 => Self::Sound,
             2 => Self::Broken,
+            3 => Self::Held,
             _ => Self::Unknown,
         }
     }
@@ -131,6 +150,7 @@ const GENERATION: u8 = 1;
 const DARK: u8 = 2;
 const DRAINED: u8 = 3;
 const PATHS: u8 = 4;
+const HOPS: u8 = 5;
 
 #[cfg(test)]
 mod tests {
@@ -145,6 +165,7 @@ mod tests {
             drained: ["s3".into()].into(),
             ranks: 2,
             paths: vec![Sound, Broken, Unknown, Sound, Broken, Unknown, Unknown, Unknown],
+            hops: vec![Broken, Sound, Unknown, Unknown],
         };
         #[rustfmt::skip]
         let bytes = [
@@ -152,6 +173,7 @@ mod tests {
             2, 0, 0, 2, 1, 2,
             3, 0, 0, 2, b's', b'3',
             4, 0, 0, 3, 2, 0b0100_1001, 0b0000_0010,
+            5, 0, 0, 1, 0b0000_0110,
         ];
         assert_eq!(report.emit(), bytes);
         assert_eq!(Report::parse(&bytes), Ok(report));

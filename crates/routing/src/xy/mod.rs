@@ -23,6 +23,7 @@
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 use tresse_base::id::TreeId;
 use tresse_topology::cluster::{NicEnd, TopologyShape};
@@ -31,7 +32,7 @@ use tresse_topology::{Hop, Layout};
 
 /// The next hop from any node to any other under the strategy `xy`, and a spare next hop for failures. Every query is
 /// O(dimensions).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Xy {
     layout: Layout,
 }

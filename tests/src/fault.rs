@@ -10,12 +10,10 @@ use tresse_lab::state::Directory;
 use tresse_plan::Plan;
 use tresse_slice::watch::part::FabricPart;
 use tresse_topology::Graph;
+use tresse_topology::cluster::Node;
 use tresse_topology::path::Crossing;
 
 use crate::program::output;
-
-/// Name of the lab (`tresse lab --name`) into which faults are injected.
-pub const LAB: &str = "failover";
 
 /// The kind of part of the fabric that fails: a switch, or the cable of a NIC or between switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +24,8 @@ pub enum PartKind {
     Nic,
     /// A cable between two switches.
     Trunk,
+    /// A node with all its cables.
+    Node,
 }
 
 /// How a part of the fabric fails: with or without loss of carrier, in both directions or in one.
@@ -44,8 +44,10 @@ pub enum How {
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// Name as `tresse lab fail` takes it.
-    object: String,
+    pub object: String,
+    /// The kind of part.
     pub kind: PartKind,
+    /// How it fails.
     pub how: How,
     /// Directed links that carry no frame any more.
     pub wires: BTreeSet<Crossing>,
@@ -109,6 +111,21 @@ impl Fault {
         Ok(all)
     }
 
+    /// Returns the faults of nodes: each loses all its cables.
+    ///
+    /// # Errors
+    /// A node that has no name.
+    pub fn of_nodes(plan: &Plan) -> Result<Vec<Self>, String> {
+        let cluster = plan.cluster();
+        let fault = |node: &Node| {
+            let (object, last) = (node.name.clone(), None);
+            let part = FabricPart::named(cluster, &object).map_err(|e| e.to_string())?;
+            let (kind, how, wires) = (PartKind::Node, How::Dead, part.wires().clone());
+            Ok(Self { object, kind, how, wires, last })
+        };
+        cluster.nodes.iter().map(fault).collect()
+    }
+
     /// Describes the fault for people.
     #[must_use]
     pub fn words(&self) -> String {
@@ -139,14 +156,14 @@ impl Fault {
         })
     }
 
-    /// Injects the fault, or heals it.
+    /// Injects the fault into the lab called `lab`, or heals it.
     ///
     /// # Errors
     /// `tresse lab` or `tc`, in words.
-    pub fn bring(&self, directory: &Directory, fails: bool) -> Result<(), String> {
+    pub fn bring(&self, lab: &str, directory: &Directory, fails: bool) -> Result<(), String> {
         let verb = if fails { "fail" } else { "heal" };
         let Some((place, interface)) = &self.last else {
-            let mut words = vec!["lab", "--name", LAB, verb, &self.object];
+            let mut words = vec!["lab", "--name", lab, verb, &self.object];
             words.extend((self.how == How::Silent && fails).then_some("--silent"));
             return output(&words).map(drop);
         };

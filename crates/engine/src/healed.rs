@@ -1,0 +1,46 @@
+//! What a node knows of failures elsewhere, where nodes route, and the routes that go round them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tresse_base::units::Prefix;
+use tresse_frame::records::Origin;
+use tresse_liveness::records::Report;
+use tresse_reconcile::{METRIC_PRIMARY, Nexthop, WantedRoute};
+
+/// What this node knows of failures elsewhere.
+#[derive(Debug, Default)]
+pub(super) struct Healing {
+    /// What other nodes say of their hops.
+    pub(super) reports: BTreeMap<Origin, Report>,
+    /// What this node said last.
+    pub(super) said: Option<Report>,
+    /// What is not as planned, of the plan in force.
+    pub(super) healed: Healed,
+}
+
+/// What is not as planned where nodes route, because something is broken.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Healed {
+    /// The destinations that are reached by other routes.
+    pub routes: BTreeMap<Prefix, HealedRoute>,
+    /// Destinations without table routes: these would lead packets away that others send round a failure.
+    pub straight: BTreeSet<Prefix>,
+}
+
+/// How a destination is reached whose planned route is broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HealedRoute {
+    /// The nexthop, with weight 1. `None`: nothing leads there.
+    pub nexthop: Option<Nexthop>,
+    /// A nexthop by another NIC, for when that one's carrier is lost.
+    pub other: Option<Nexthop>,
+}
+
+impl HealedRoute {
+    /// The planned route of this metric, by this way; `None` if there is none.
+    pub(super) fn route(&self, metric: u32, planned: &WantedRoute) -> Option<WantedRoute> {
+        let nexthop = if metric == METRIC_PRIMARY { &self.nexthop } else { &self.other };
+        let nexthops = vec![nexthop.clone()?];
+        Some(WantedRoute { nexthops, ..planned.clone() })
+    }
+}

@@ -1,0 +1,155 @@
+//! What failures elsewhere do to the routes of a node that routes.
+
+use std::net::IpAddr;
+
+use tresse_base::id::PathId;
+use tresse_base::units::Prefix;
+use tresse_frame::records::Origin;
+use tresse_liveness::records::PathState;
+use tresse_reconcile::METRIC_BACKUP;
+
+use super::watch::{path_event, plan, settled};
+use super::*;
+use crate::prepared::digest;
+
+/// A ring of six, seen by node 0.
+struct Ring {
+    plan: Plan,
+    host: Host,
+}
+
+impl Ring {
+    fn new() -> Self {
+        let kind = TopologyShape::Ring { nodes: 6 };
+        let plan_of = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
+        let prepared = plan(&plan_of, NodeId(0));
+        let mut host = Host::new(false);
+        for (name, (mac, _)) in &prepared.wanted.nics {
+            host.kernel.observed.links.get_mut(name).unwrap().mac = Some(*mac);
+        }
+        settled(&prepared, &mut host);
+        Self { plan: plan_of, host }
+    }
+
+    fn origin(&self, node: u32) -> Origin {
+        Origin(u64::from_be_bytes(digest(&self.plan.cluster().nodes[node as usize].name)))
+    }
+
+    /// What a node says if it hears nothing on its hop to a neighbour, or all.
+    fn says(&self, node: u32, broken: Option<u32>) -> Report {
+        let hops = self.plan.layout().unwrap().neighbours(NodeId(node));
+        let state = |to: NodeId| match broken == Some(to.0) {
+            true => PathState::Broken,
+            false => PathState::Sound,
+        };
+        let generation = digest(self.plan.generation());
+        let hops = hops.iter().map(|hop| state(hop.to)).collect();
+        Report { generation, hops, ..Report::default() }
+    }
+
+    fn hears(&mut self, reports: &[(u32, Option<u32>)]) {
+        let report = |(node, broken): &(u32, Option<u32>)| {
+            (self.origin(*node), Some(self.says(*node, *broken)))
+        };
+        let reports = reports.iter().map(report).collect();
+        self.host.input(Input::Reports(reports));
+        self.host.settle();
+    }
+
+    /// The neighbour to which packets for a node are sent, by metric.
+    fn sends(&self, to: u32) -> [Option<u32>; 2] {
+        let address = self.plan.addresses().node[to as usize][0];
+        let observed = &self.host.kernel.observed;
+        let owner = |via: IpAddr| {
+            let nics = &self.plan.addresses().nic;
+            nics.iter().position(|nics| nics.iter().flatten().any(|of| *of == via)).unwrap() as u32
+        };
+        [METRIC_PRIMARY, METRIC_BACKUP].map(|metric| {
+            let route = observed.routes.get(&(Prefix::host(address), metric))?;
+            let object = &observed.nexthops[&route.nexthop.unwrap()];
+            let member = object.group.first().map(|(id, _)| &observed.nexthops[id]);
+            Some(owner(member.unwrap_or(object).via.unwrap()))
+        })
+    }
+
+    /// Number of routes by the NIC of arrival.
+    fn redirected(&self) -> usize {
+        self.host.kernel.observed.table_routes.len()
+    }
+}
+
+fn all(broken: &[(u32, u32)]) -> Vec<(u32, Option<u32>)> {
+    let of = |node: u32| broken.iter().find(|(from, _)| *from == node).map(|(_, to)| *to);
+    (1..6).map(|node| (node, of(node))).collect()
+}
+
+#[test]
+fn a_cable_between_two_others_is_gone_round_and_taken_again() {
+    let mut ring = Ring::new();
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+    ring.hears(&all(&[]));
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+    let redirected = ring.redirected();
+    ring.hears(&all(&[(1, 2), (2, 1)]));
+    assert!(ring.redirected() < redirected);
+    // The one way there is; by the other NIC packets would come back.
+    assert_eq!(ring.sends(2), [Some(5), None]);
+    assert_eq!(ring.sends(1), [Some(1), Some(5)], "what is not concerned stays");
+    ring.hears(&all(&[]));
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+    assert_eq!(ring.redirected(), redirected);
+}
+
+#[test]
+fn who_is_cut_off_has_no_route() {
+    let mut ring = Ring::new();
+    ring.hears(&all(&[(1, 2), (2, 1), (3, 4), (4, 3)]));
+    assert_eq!([1, 2, 3, 4].map(|node| ring.sends(node)[0]), [Some(1), None, None, Some(5)]);
+    ring.hears(&all(&[(3, 4), (4, 3)]));
+    assert_eq!([1, 2, 3, 4].map(|node| ring.sends(node)[0]), [Some(1), Some(1), Some(1), Some(5)]);
+}
+
+#[test]
+fn own_and_others_failures_add_up() {
+    let mut ring = Ring::new();
+    let own = PathId { src: NodeId(0), dst: NodeId(1), rank: 0 };
+    path_event(&mut ring.host, &[own]);
+    // The planned answer: what lies behind is not known.
+    assert_eq!([1, 2, 3].map(|node| ring.sends(node)), [[None, Some(5)]; 3]);
+    ring.hears(&all(&[]));
+    let said = ring.host.said.clone().unwrap();
+    assert_eq!(said.hops.iter().filter(|state| **state == PathState::Broken).count(), 1);
+    let used = |ring: &Ring| [1, 2, 3].map(|node| ring.sends(node).into_iter().flatten().next());
+    assert_eq!(used(&ring), [Some(5); 3]);
+    ring.hears(&all(&[(1, 0), (2, 3), (3, 2)]));
+    assert_eq!(used(&ring), [None, None, Some(5)]);
+    // One that says nothing: its neighbours know.
+    let silent = ring.origin(3);
+    ring.host.input(Input::Reports([(silent, None)].into()));
+    ring.host.settle();
+    assert_eq!(used(&ring), [None, None, Some(5)]);
+    path_event(&mut ring.host, &[]);
+    assert_eq!([1, 2, 3].map(|node| ring.sends(node)[0]), [Some(1), Some(1), Some(5)]);
+}
+
+#[test]
+fn what_others_said_of_failures_outlives_the_daemon() {
+    let mut ring = Ring::new();
+    ring.hears(&all(&[(1, 2), (2, 1)]));
+    ring.host.restart();
+    assert_eq!(ring.sends(2), [Some(5), None]);
+    ring.hears(&all(&[]));
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+    assert!(ring.host.disk.reports.is_empty());
+}
+
+/// Reports of another plan say nothing of this one.
+#[test]
+fn reports_of_another_plan_are_left_aside() {
+    let mut ring = Ring::new();
+    let mut report = ring.says(1, Some(2));
+    report.generation = [1; 8];
+    ring.host.input(Input::Reports([(ring.origin(1), Some(report))].into()));
+    ring.host.settle();
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+}

@@ -1,0 +1,307 @@
+//! Ways through what is left of a node-routed fabric after failures, hop by hop (DESIGN section 7a).
+//!
+//! A node whose planned route still leads to the destination keeps it. Every other node takes the shortest way over
+//! hops that are known to be sound, to the destination itself or to a node that keeps its planned route. Once all
+//! nodes know the same, no packet circles: a planned route that leads there does so at each of its nodes, and every
+//! other hop is by one nearer.
+//!
+//! Among equally short ways the planned nexthop comes first, then that of the backup route, then, for each node and
+//! destination, another one.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use tresse_base::id::NodeId;
+use tresse_base::random::Random;
+use tresse_routing::xy::Xy;
+use tresse_topology::Hop;
+use tresse_topology::cluster::Cluster;
+
+use crate::node_routes::NodeRoutes;
+
+/// What is known of a hop from one node to the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HopState {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// Packets arrive by it.
+    Sound,
+    /// Packets arrive by it again, but it broke a short while ago: used where nothing else leads.
+    Held,
+    /// Nothing arrives by it.
+    Broken,
+}
+
+impl HopState {
+    const fn was_broken(self) -> bool {
+        matches!(self, Self::Held | Self::Broken)
+    }
+}
+
+/// How a node sends to a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By the planned route.
+    Planned,
+    /// By the planned backup route, to a node that keeps its planned route.
+    Backup,
+    /// Round what is broken.
+    Around {
+        /// The nexthop.
+        hop: Hop,
+        /// A nexthop by another NIC, from which no packet comes back.
+        other: Option<Hop>,
+    },
+    /// By the planned backup route, as the planned one begins with a broken hop, and only hops that nothing is known of
+    /// may lead there.
+    Unproven,
+    /// No hops lead there.
+    Cut,
+}
+
+/// The hops of a node-routed fabric, and the routes that its plan has over them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remaining {
+    xy: Xy,
+    backups: bool,
+    /// By node: may packets of others cross it?
+    transit: Vec<bool>,
+    hops: Vec<Vec<Hop>>,
+    /// By node: the hops to it, as the sender and the place among the sender's hops.
+    arriving: Vec<Vec<(NodeId, usize)>>,
+}
+
+impl Remaining {
+    /// That of a cluster; `None` if its nodes do not route.
+    #[must_use]
+    pub fn of(cluster: &Cluster) -> Option<Self> {
+        let xy = Xy::of(&cluster.kind)?;
+        let nodes = (0..xy.layout().nodes()).map(NodeId::from);
+        let hops: Vec<Vec<Hop>> = nodes.map(|node| xy.layout().neighbours(node)).collect();
+        let mut arriving = vec![Vec::new(); hops.len()];
+        for (from, hops) in hops.iter().enumerate() {
+            for (at, hop) in hops.iter().enumerate() {
+                arriving[hop.to.index()].push((NodeId::from(from), at));
+            }
+        }
+        let transit = cluster.nodes.iter().map(|node| node.transit).collect();
+        Some(Self { xy, backups: cluster.routing.paths > 1, transit, hops, arriving })
+    }
+
+    /// The hops of a node to its neighbours, by NIC, then by the neighbour's coordinate.
+    #[must_use]
+    pub fn hops(&self, node: NodeId) -> &[Hop] {
+        self.hops.get(node.index()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The ways to `to` from every node, by node. `state`: what is known of the hop of a node that has this place among
+    /// [`hops`](Self::hops). O(hops).
+    #[must_use]
+    pub fn ways(&self, to: NodeId, state: impl Fn(NodeId, usize) -> HopState) -> Vec<Way> {
+        let keeps = self.planned(to, &state);
+        let is_sound = |from, at| state(from, at) == HopState::Sound;
+        let is_proven = |from, at| matches!(state(from, at), HopState::Sound | HopState::Held);
+        let may = |from, at| state(from, at) != HopState::Broken;
+        let sound = self.distances(to, &keeps, is_sound);
+        // Who has a way over sound hops keeps it, and the distance by it.
+        let proven = self.distances(to, &sound, is_proven);
+        let possible = self.distances(to, &proven, may);
+        let way = |node: NodeId| {
+            let [keeps_it, sound_at, proven_at, possible_at] =
+                [&keeps, &sound, &proven, &possible].map(|of| of[node.index()]);
+            if keeps_it.is_some() {
+                return Way::Planned;
+            }
+            let main = self.routes().main(node, to);
+            let begins_broken = self.state(node, main, &state).was_broken();
+            if begins_broken && self.backs_up(node, to, &keeps, &state) {
+                return Way::Backup;
+            }
+            match (sound_at, proven_at, possible_at) {
+                (Some(distance), ..) => {
+                    self.around(node, to, distance, &sound, |at| is_sound(node, at))
+                }
+                (_, Some(distance), _) => {
+                    self.around(node, to, distance, &proven, |at| is_proven(node, at))
+                }
+                (_, _, Some(_)) if begins_broken => Way::Unproven,
+                (_, _, Some(distance)) => {
+                    self.around(node, to, distance, &possible, |at| may(node, at))
+                }
+                _ => Way::Cut,
+            }
+        };
+        (0..self.hops.len()).map(NodeId::from).map(way).collect()
+    }
+
+    /// Must a node do without its table route to `to`? It would lead packets away that others send by these ways.
+    #[must_use]
+    pub fn leads_away(&self, node: NodeId, to: NodeId, ways: &[Way]) -> bool {
+        let Some((nic, _)) = self.routes().table_route(node, to) else { return false };
+        let arrives = |hop: &Hop| hop.to == node && hop.to_nic == nic;
+        self.arriving[node.index()].iter().any(|(from, _)| match &ways[from.index()] {
+            Way::Around { hop, other } => {
+                [Some(hop), other.as_ref()].into_iter().flatten().any(arrives)
+            }
+            _ => false,
+        })
+    }
+
+    /// The nodes from which packets arrive where the table route to `to` would send them on.
+    pub fn beside(&self, node: NodeId, to: NodeId) -> impl Iterator<Item = NodeId> {
+        let nic = self.routes().table_route(node, to).map(|(nic, _)| nic);
+        let hops = self.hops(node).iter().filter(move |hop| Some(hop.nic) == nic);
+        hops.map(|hop| hop.to)
+    }
+
+    /// Does the planned route of `from` lead to `to` over hops that are not broken, nor were a short while ago?
+    /// O(dimensions x hops on the way).
+    #[must_use]
+    pub fn keeps(
+        &self,
+        from: NodeId,
+        to: NodeId,
+        state: impl Fn(NodeId, usize) -> HopState,
+    ) -> bool {
+        let mut at = from;
+        while at != to {
+            let hop = self.routes().main(at, to);
+            if self.state(at, hop, &state).was_broken() {
+                return false;
+            }
+            at = hop.to;
+        }
+        true
+    }
+
+    fn routes(&self) -> NodeRoutes<'_> {
+        NodeRoutes::new(&self.xy, self.backups)
+    }
+
+    /// What is known of a hop.
+    fn state(
+        &self,
+        node: NodeId,
+        hop: Hop,
+        state: &impl Fn(NodeId, usize) -> HopState,
+    ) -> HopState {
+        let place = self.hops(node).iter().position(|other| *other == hop);
+        place.map_or(HopState::Broken, |at| state(node, at))
+    }
+
+    /// Does the planned backup route lead to a node that sends on by its planned route?
+    fn backs_up(
+        &self,
+        node: NodeId,
+        to: NodeId,
+        keeps: &[Option<usize>],
+        state: &impl Fn(NodeId, usize) -> HopState,
+    ) -> bool {
+        let backup = self.routes().backup(node, to);
+        backup.is_some_and(|hop| {
+            let table = || self.routes().find(hop.to, Some(hop.to_nic), to).table;
+            let goes_on = hop.to == to || keeps[hop.to.index()].is_some() && table().is_none();
+            goes_on && self.state(node, hop, state) == HopState::Sound
+        })
+    }
+
+    /// By node: the number of hops of its planned route to `to`, if none of them is broken.
+    fn planned(
+        &self,
+        to: NodeId,
+        state: &impl Fn(NodeId, usize) -> HopState,
+    ) -> Vec<Option<usize>> {
+        let mut main = Vec::new();
+        self.routes().main_of_all(to, &mut main);
+        // Some(known), or None where it has not been looked at.
+        let mut lengths: Vec<Option<Option<usize>>> = vec![None; main.len()];
+        lengths[to.index()] = Some(Some(0));
+        let mut walked = Vec::new();
+        for from in (0..main.len()).map(NodeId::from) {
+            let mut at = from;
+            let mut length = loop {
+                if let Some(length) = lengths[at.index()] {
+                    break length;
+                }
+                walked.push(at);
+                let hop = main[at.index()];
+                if self.state(at, hop, state).was_broken() {
+                    break None;
+                }
+                at = hop.to;
+            };
+            // The node at which the walk ended is the last one if its own hop is broken.
+            for node in walked.drain(..).rev() {
+                length = length.map(|length| length + 1);
+                lengths[node.index()] = Some(length);
+            }
+        }
+        lengths.into_iter().map(Option::flatten).collect()
+    }
+
+    /// By node: the number of hops to `to`, for nodes that keep their planned route by that, for others by the shortest
+    /// way over hops that are usable.
+    fn distances(
+        &self,
+        to: NodeId,
+        keeps: &[Option<usize>],
+        is_usable: impl Fn(NodeId, usize) -> bool,
+    ) -> Vec<Option<usize>> {
+        let mut distances = keeps.to_vec();
+        let mut seeds: Vec<(usize, NodeId)> =
+            (0..keeps.len()).filter_map(|node| Some((keeps[node]?, NodeId::from(node)))).collect();
+        seeds.sort_unstable();
+        let (mut seeds, mut reached) = (seeds.into_iter().peekable(), VecDeque::new());
+        loop {
+            // The nearest node of both: what is reached is in the order of its distance.
+            let next = match (seeds.peek().copied(), reached.front().copied()) {
+                (Some(seed), Some(front)) if seed <= front => seeds.next(),
+                (Some(_), None) => seeds.next(),
+                _ => reached.pop_front(),
+            };
+            let Some((distance, node)) = next else { return distances };
+            if node != to && !self.transit[node.index()] {
+                continue;
+            }
+            for (from, at) in &self.arriving[node.index()] {
+                if distances[from.index()].is_none() && is_usable(*from, *at) {
+                    distances[from.index()] = Some(distance + 1);
+                    reached.push_back((distance + 1, *from));
+                }
+            }
+        }
+    }
+
+    /// The way of a node that does not keep its planned route, and is at this distance.
+    fn around(
+        &self,
+        node: NodeId,
+        to: NodeId,
+        distance: usize,
+        distances: &[Option<usize>],
+        is_usable: impl Fn(usize) -> bool,
+    ) -> Way {
+        let (main, backup) = (self.routes().main(node, to), self.routes().backup(node, to));
+        let preference = |hop: Hop| {
+            let numbers = [node, to, hop.to].map(|node| u64::from(node.0));
+            let number = Random::new(numbers[0] << 42 ^ numbers[1] << 21 ^ numbers[2]).number();
+            (hop != main, Some(hop) != backup, number)
+        };
+        let usable = |(at, hop): (usize, &Hop)| {
+            let crosses = hop.to == to || self.transit[hop.to.index()];
+            let there = distances[hop.to.index()].filter(|_| crosses && is_usable(at))?;
+            Some((there, preference(*hop), *hop))
+        };
+        let mut hops: Vec<_> = self.hops(node).iter().enumerate().filter_map(usable).collect();
+        hops.sort_unstable_by_key(|(there, preference, _)| (*there, *preference));
+        let Some((_, _, hop)) = hops.first().copied() else { return Way::Cut };
+        // Whoever is not farther away never sends back to this node.
+        let other =
+            hops.iter().find(|(there, _, other)| other.nic != hop.nic && *there <= distance);
+        Way::Around { hop, other: other.map(|(_, _, hop)| *hop) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

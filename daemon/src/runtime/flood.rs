@@ -1,0 +1,245 @@
+//! Passes records between this node and its neighbours: what each node knows of its own NICs and hops (DESIGN section
+//! 7a). A raw socket for each interface that BFD watches; a neighbour is spoken to while its session is up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tresse_base::id::PathId;
+use tresse_base::units::Mac;
+use tresse_control::CounterLine;
+use tresse_frame::records::{Origin, RecordsFrame};
+use tresse_linux::kernel::RecordsSocket;
+use tresse_liveness::records::{Records, Report};
+use tresse_liveness::{SessionLine, SessionState, Watching};
+
+use super::{chain, unix_ms};
+
+/// Largest number of received frames that wait for the main loop; more are dropped, and come again.
+pub const FRAMES: usize = 1024;
+
+/// A received frame, and the interface on which it arrived.
+pub type Received = (String, RecordsFrame);
+
+/// The records of all nodes, and the sockets by which they are passed on.
+pub struct Flood {
+    epoch: Instant,
+    seed: u64,
+    records: Option<(([u8; 8], Origin), Records)>,
+    sockets: BTreeMap<(String, u32), Socket>,
+    frames: Option<mpsc::Sender<Received>>,
+    /// By number.
+    neighbours: BTreeMap<u32, Neighbour>,
+    next: u32,
+    unsent: u64,
+    refused: u64,
+}
+
+/// A node that a hop leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Neighbour {
+    path: PathId,
+    interface: String,
+    /// The NIC of this node.
+    own: Mac,
+    /// The NIC of the neighbour.
+    mac: Mac,
+    /// The discriminator of its session, while that is up.
+    session: Option<u32>,
+}
+
+struct Socket {
+    socket: Rc<RecordsSocket>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Flood {
+    /// Without neighbours. `seed`: another one on each node.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            epoch: Instant::now(),
+            seed,
+            records: None,
+            sockets: BTreeMap::new(),
+            frames: None,
+            neighbours: BTreeMap::new(),
+            next: 0,
+            unsent: 0,
+            refused: 0,
+        }
+    }
+
+    /// Sets the channel for received frames. Without one (`--once`) no socket is opened.
+    pub fn deliver_to(&mut self, frames: mpsc::Sender<Received>) {
+        self.frames = Some(frames);
+    }
+
+    /// Speaks to the neighbours among the ends of these paths.
+    pub fn set(&mut self, watching: &Watching) {
+        let Some(frames) = self.frames.clone() else { return };
+        let mut neighbours: Vec<Neighbour> = watching
+            .paths
+            .iter()
+            // The ends of a hop are NICs.
+            .filter(|path| path.nodes.is_some())
+            .filter_map(|path| {
+                let own = watching.interfaces.get(&path.interface)?.mac;
+                let interface = path.interface.clone();
+                Some(Neighbour { path: path.id, interface, own, mac: path.mac, session: None })
+            })
+            .collect();
+        let names: BTreeSet<&String> = neighbours.iter().map(|of| &of.interface).collect();
+        let wanted: BTreeSet<(String, u32)> = names
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), watching.interfaces.get(name)?.ifindex)))
+            .collect();
+        self.sockets.retain(|key, _| wanted.contains(key));
+        for key in wanted {
+            if self.sockets.contains_key(&key) {
+                continue;
+            }
+            match RecordsSocket::open(&key.0) {
+                Ok(socket) => {
+                    let socket = Rc::new(socket);
+                    let listens = listen(socket.clone(), key.0.clone(), frames.clone());
+                    let task = tokio::task::spawn_local(listens);
+                    self.sockets.insert(key, Socket { socket, task });
+                }
+                Err(error) => {
+                    let error = chain(&error);
+                    tracing::warn!(interface = key.0, error, "cannot pass records on");
+                }
+            }
+        }
+        let now = self.epoch.elapsed();
+        self.neighbours.retain(|number, old| {
+            let same = |new: &Neighbour| Neighbour { session: None, ..old.clone() } == *new;
+            let stays = neighbours.iter().position(same).map(|at| neighbours.remove(at)).is_some();
+            if let Some((_, records)) = self.records.as_mut().filter(|_| !stays) {
+                records.set_neighbour(*number, false, now);
+            }
+            stays
+        });
+        for neighbour in neighbours {
+            self.neighbours.insert(self.next, neighbour);
+            self.next += 1;
+        }
+    }
+
+    /// Speaks to the neighbours whose sessions are up. One that was started anew has lost what it knew.
+    pub fn sessions(&mut self, sessions: &[SessionLine]) {
+        let up: BTreeMap<PathId, u32> = sessions
+            .iter()
+            .filter(|session| session.state == SessionState::Up)
+            .map(|session| (session.path, session.peer))
+            .collect();
+        let now = self.epoch.elapsed();
+        let Some((_, records)) = &mut self.records else { return };
+        for (number, neighbour) in &mut self.neighbours {
+            let session = up.get(&neighbour.path).copied();
+            if session != neighbour.session {
+                neighbour.session = session;
+                records.set_neighbour(*number, false, now);
+                records.set_neighbour(*number, session.is_some(), now);
+            }
+        }
+        self.send();
+    }
+
+    /// Says to all nodes what this node knows.
+    pub fn originate(&mut self, fabric: [u8; 8], node: Origin, report: &Report) {
+        let now = self.epoch.elapsed();
+        let key = (fabric, node);
+        if self.records.as_ref().is_none_or(|(of, _)| *of != key) {
+            self.records = Some((key, Records::new(fabric, node, unix_ms(), self.seed)));
+            self.neighbours.values_mut().for_each(|neighbour| neighbour.session = None);
+        }
+        let Some((_, records)) = &mut self.records else { return };
+        if let Err(error) = records.originate(report.emit(), now) {
+            tracing::warn!(%error, "cannot say what this node knows of its hops");
+        }
+        self.send();
+    }
+
+    /// Hears a frame.
+    pub fn hear(&mut self, (interface, frame): &Received) {
+        let from = self.neighbours.iter().find(|(_, of)| {
+            of.interface == *interface && of.mac == frame.source && of.own == frame.destination
+        });
+        let Some(((number, _), (_, records))) = from.zip(self.records.as_mut()) else {
+            self.refused += 1;
+            return;
+        };
+        if let Err(error) = records.hear(*number, &frame.packet, self.epoch.elapsed()) {
+            tracing::debug!(interface, %error, "records");
+            self.refused += 1;
+        }
+        self.send();
+    }
+
+    /// What other nodes say that is new; `None`: nothing more.
+    pub fn news(&mut self) -> BTreeMap<Origin, Option<Report>> {
+        let Some((_, records)) = &mut self.records else { return BTreeMap::new() };
+        let changed = records.changed();
+        let report = |of: Origin| Report::parse(&records.record(of)?.fields).ok();
+        changed.into_iter().map(|of| (of, report(of))).collect()
+    }
+
+    /// When [`send`](Self::send) has something to send.
+    pub fn deadline(&self) -> Option<Instant> {
+        let (_, records) = self.records.as_ref()?;
+        records.deadline().map(|at| self.epoch + at)
+    }
+
+    /// Sends what is due.
+    pub fn send(&mut self) {
+        let Some((_, records)) = &mut self.records else { return };
+        let mut out = Vec::new();
+        records.poll(self.epoch.elapsed(), &mut out);
+        for (number, packet) in out {
+            let sent = self.neighbours.get(&number).is_some_and(|to| {
+                let socket = self.sockets.iter().find(|((name, _), _)| *name == to.interface);
+                let frame = RecordsFrame { source: to.own, destination: to.mac, packet };
+                socket.is_some_and(|(_, socket)| socket.socket.send(&frame).is_ok())
+            });
+            self.unsent += u64::from(!sent);
+        }
+    }
+
+    /// Counters of records.
+    pub fn counters(&self) -> Vec<CounterLine> {
+        let records = self.records.as_ref().map(|(_, records)| records);
+        [
+            ("records", records.map_or(0, |records| records.iter().count() as u64)),
+            ("records_held_total", records.map_or(0, |records| records.held)),
+            ("records_refused_total", self.refused),
+            ("records_unsent_total", self.unsent),
+        ]
+        .map(|(name, value)| CounterLine { name: name.into(), object: String::new(), value })
+        .into()
+    }
+}
+
+async fn listen(socket: Rc<RecordsSocket>, interface: String, frames: mpsc::Sender<Received>) {
+    loop {
+        match socket.recv().await {
+            // A full queue: what is not acknowledged comes again.
+            Ok(Some(frame)) => drop(frames.try_send((interface.clone(), frame))),
+            Ok(None) => {}
+            Err(error) => {
+                // ENETDOWN comes once when the interface goes down.
+                tracing::debug!(interface, %error, "records socket");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The trial of several failures: labs of fabrics whose nodes route, in each of which random sets of two to six parts
+//! fail, at once or one after the other, and heal. A seed and the number of a round determine the set.
+//!
+//! A round is good if every pair of nodes that whole cables still join answers within `HEALED` after the last failure,
+//! and every pair within `HEALED` after all are healed. Who is joined is found by a search of the trial's own: over
+//! cables that carry in both directions, through live nodes.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use tresse_base::id::NodeId;
+use tresse_base::random::Random;
+use tresse_lab::ping::{PingOptions, ping};
+use tresse_plan::lock::Lock;
+use tresse_slice::watch::Crossing;
+
+use crate::fault::{Fault, How};
+use crate::lab::{Lab, Planned};
+use crate::pace;
+
+/// How long repair may take on an idle machine, at BFD's 100 ms x 3.
+const HEALED: Duration = Duration::from_secs(2);
+/// How long is waited for what takes longer, to say how long.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LAB: &str = "several";
+const BFD_MS: &str = "100";
+
+/// A kind of fabric: its name, and its cluster file's `topology`.
+pub type Kind = (&'static str, &'static str);
+
+/// The fabrics of the trial.
+pub const KINDS: &[Kind] = &[
+    ("ring-6", "kind = \"ring\", nodes = 6"),
+    ("full-mesh-5", "kind = \"full-mesh\", nodes = 5"),
+    ("direct-mesh-3x2", "kind = \"direct-mesh\", dims = [3, 2]"),
+    ("direct-torus-3x3", "kind = \"direct-torus\", dims = [3, 3]"),
+    ("direct-torus-4x4", "kind = \"direct-torus\", dims = [4, 4]"),
+    ("pmesh-3x4", "kind = \"pmesh\", dims = [3, 4]"),
+    ("pmesh-4x4", "kind = \"pmesh\", dims = [4, 4]"),
+];
+
+/// The result of the rounds of one kind.
+#[derive(Debug, Default)]
+pub struct Row {
+    /// How long it took until all joined pairs answered, and until all did, ascending.
+    pub took: [Vec<Duration>; 2],
+    /// What was wrong in rounds that were not good.
+    pub wrong: Vec<String>,
+}
+
+/// Runs rounds of one kind, and prints a line for each on standard output.
+///
+/// # Errors
+/// The lab cannot be built, or a part cannot be made to fail: nothing more can be tried.
+pub fn trial((name, topology): Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, String> {
+    let text = format!("[fabric]\nname = \"several\"\ntopology = {{ {topology} }}\n");
+    let lab = Lab::up(LAB, Planned::new(&text, &Lock::default())?, &["--bfd-ms", BFD_MS])?;
+    lab.settled()?;
+    watched(&lab)?;
+    let mut row = Row::default();
+    for round in first..first + rounds {
+        let mut random = Random::new(seed.wrapping_mul(0x0100_0000_01b3) ^ round);
+        let faults = faults(&lab, &mut random)?;
+        let apart = Duration::from_millis([0, 0, 500, 2000][random.below(4)]);
+        let words: Vec<String> = faults.iter().map(Fault::words).collect();
+        let words = format!("{} ({} ms apart)", words.join(", "), apart.as_millis());
+        for (at, fault) in faults.iter().enumerate() {
+            std::thread::sleep(if at > 0 { apart } else { Duration::ZERO });
+            fault.bring(lab.name(), lab.directory(), true)?;
+        }
+        let lost = faults.iter().flat_map(|fault| fault.wires.iter().copied()).collect();
+        let mut wrong = Vec::new();
+        let mut times = Vec::new();
+        for (after, lost) in [("the last failure", lost), ("the heal", BTreeSet::new())] {
+            let (took, silent, limit) = answers(&lab, &lost)?;
+            if took > limit || !silent.is_empty() {
+                wrong.push(format!("{:.1} s after {after} {silent:?}", took.as_secs_f64()));
+            }
+            times.push(took);
+            if after == "the last failure" {
+                for fault in &faults {
+                    fault.bring(lab.name(), lab.directory(), false)?;
+                }
+            }
+        }
+        for (row, took) in row.took.iter_mut().zip(&times) {
+            row.push(*took);
+        }
+        let verdict = if wrong.is_empty() { "good".to_owned() } else { wrong.join("; ") };
+        let ms: Vec<u128> = times.iter().map(Duration::as_millis).collect();
+        println!("{name} round {round:<3} {:>5} {:>5} ms  {words}: {verdict}", ms[0], ms[1]);
+        if !wrong.is_empty() {
+            row.wrong.push(format!("round {round}, {words}: {}", wrong.join("; ")));
+            lab.show_logs();
+        }
+    }
+    row.took.iter_mut().for_each(|took| took.sort_unstable());
+    Ok(row)
+}
+
+/// Two to six different parts, each with the way in which it fails.
+fn faults(lab: &Lab, random: &mut Random) -> Result<Vec<Fault>, String> {
+    let plan = &lab.now().plan;
+    let mut all = Fault::all(plan, 1)?;
+    all.extend(Fault::of_nodes(plan)?);
+    let count = 2 + random.below(5);
+    let mut faults: Vec<Fault> = Vec::new();
+    random.shuffle(&mut all);
+    for fault in all {
+        if faults.len() == count {
+            break;
+        }
+        // A part fails once; of a cable that is dead nothing is lost one way.
+        let apart = |other: &Fault| match (fault.how, other.how) {
+            (How::OneWay, How::OneWay) => other.object != fault.object,
+            _ => other.wires.is_disjoint(&fault.wires),
+        };
+        if faults.iter().all(apart) {
+            faults.push(fault);
+        }
+    }
+    Ok(faults)
+}
+
+/// How long it takes until all joined pairs answer, the pairs that did not at last, and the longest time that is good.
+fn answers(
+    lab: &Lab,
+    lost: &BTreeSet<Crossing>,
+) -> Result<(Duration, Vec<(String, String)>, Duration), String> {
+    let joined = joined(lab, lost);
+    let record = lab.directory().load_up().map_err(|e| e.to_string())?;
+    let wait = Duration::from_millis(300);
+    let options = PingOptions { fast: true, wait, ..PingOptions::default() };
+    let (began, mut slowness) = (Instant::now(), 1.0_f64);
+    loop {
+        let asked = began.elapsed();
+        slowness = slowness.max(pace::slowness());
+        let report = ping(lab.directory(), &record, &options).map_err(|e| e.to_string())?;
+        let silent: Vec<_> =
+            report.failed.into_iter().filter(|pair| joined.contains(pair)).collect();
+        if silent.is_empty() || asked > PATIENCE {
+            return Ok((asked, silent, HEALED.mul_f64(slowness)));
+        }
+    }
+}
+
+/// The pairs of nodes that cables join which carry in both directions.
+fn joined(lab: &Lab, lost: &BTreeSet<Crossing>) -> BTreeSet<(String, String)> {
+    let plan = &lab.now().plan;
+    let Some(layout) = plan.layout() else { return BTreeSet::new() };
+    let nodes = || (0..layout.nodes()).map(NodeId::from);
+    let name = |node: NodeId| plan.cluster().node(node).name.clone();
+    let mut joined = BTreeSet::new();
+    for from in nodes() {
+        let (mut reached, mut open) = (BTreeSet::from([from]), vec![from]);
+        while let Some(node) = open.pop() {
+            for hop in layout.neighbours(node) {
+                let both = [
+                    Crossing::Out(node, hop.nic),
+                    Crossing::In(node, hop.nic),
+                    Crossing::Out(hop.to, hop.to_nic),
+                    Crossing::In(hop.to, hop.to_nic),
+                ];
+                if both.iter().all(|wire| !lost.contains(wire)) && reached.insert(hop.to) {
+                    open.push(hop.to);
+                }
+            }
+        }
+        joined
+            .extend(reached.into_iter().filter(|to| *to != from).map(|to| (name(from), name(to))));
+    }
+    joined
+}
+
+/// Waits until every session is up.
+fn watched(lab: &Lab) -> Result<(), String> {
+    let look = || {
+        for node in lab.nodes() {
+            let status = lab.client(&node)?.status().map_err(|e| e.to_string())?;
+            if status.sessions == 0 || status.sessions_up < status.sessions {
+                let (up, all) = (status.sessions_up, status.sessions);
+                return Err(format!("{node}: {up} of {all} sessions up"));
+            }
+        }
+        Ok(())
+    };
+    pace::wait(PATIENCE, Duration::from_millis(200), look)
+}
