@@ -36,6 +36,8 @@ case $lanes in
         --test arrows --test methods --test verifier --test workspace --test lanes --test kernel --test start --test openvswitch -- --skip vm_
     stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
     stage 'changes without VLANs' tests/changes.sh here ring-grown pmesh-3x3 flat24
+    stage 'several failures' env SEVERAL_ROUNDS=3 \
+        tests/several.sh ring-6 full-mesh-5 direct-torus-3x3 pmesh-3x4
     stage 'rollouts that break' env \
         HALFWAY_ONLY='settled/daemon-killed some-installed/daemon-hung/ begun/second-operator' \
         tests/halfway.sh here ring-4

@@ -17,7 +17,10 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
             "pin", "weight", "unpin",
         ],
     ),
-    ("Look", &["status", "diff", "counters", "monitor", "top", "cables", "discover", "macs"]),
+    (
+        "Look",
+        &["status", "failures", "diff", "counters", "monitor", "top", "cables", "discover", "macs"],
+    ),
     ("Mend", &["doctor", "unfuse", "bugreport"]),
     ("Move files", &["copy", "scatter", "gather", "allgather"]),
     ("Study", &["simulate", "lab", "reflect"]),

@@ -52,6 +52,8 @@ pub enum Verb {
     Unpin(node::Unpin),
     /// Show which plan this node has, and whether all of it works.
     Status(node::Status),
+    /// List what is believed broken, which nodes are reached round it, and which are not.
+    Failures(node::Failures),
     /// Show where the kernel differs from this node's part of the plan.
     Diff(node::Diff),
     /// Print the daemon's counters.
@@ -124,6 +126,7 @@ impl Verb {
             Self::Weight(verb) => verb.run(json),
             Self::Unpin(verb) => verb.run(json),
             Self::Status(verb) => verb.run(json),
+            Self::Failures(verb) => verb.run(json),
             Self::Diff(verb) => verb.run(json),
             Self::Counters(verb) => verb.run(json),
             Self::Monitor(verb) => verb.run(json),

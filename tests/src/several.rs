@@ -14,7 +14,7 @@ use tresse_lab::ping::{PingOptions, ping};
 use tresse_plan::lock::Lock;
 use tresse_slice::watch::Crossing;
 
-use crate::fault::{Fault, How};
+use crate::fault::{Fault, How, PartKind};
 use crate::lab::{Lab, Planned};
 use crate::pace;
 
@@ -25,19 +25,42 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LAB: &str = "several";
 const BFD_MS: &str = "100";
 
-/// A kind of fabric: its name, and its cluster file's `topology`.
-pub type Kind = (&'static str, &'static str);
+/// A kind of fabric, and what fails there.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Name in the table.
+    pub name: &'static str,
+    /// Its cluster file's `topology`.
+    topology: &'static str,
+    sets: Sets,
+}
+
+/// The sets of failures.
+#[derive(Debug, Clone, Copy)]
+enum Sets {
+    /// Two to six parts by chance.
+    Random,
+    /// One pair of switches after the other, dead at once.
+    SwitchPairs,
+}
 
 /// The fabrics of the trial.
 pub const KINDS: &[Kind] = &[
-    ("ring-6", "kind = \"ring\", nodes = 6"),
-    ("full-mesh-5", "kind = \"full-mesh\", nodes = 5"),
-    ("direct-mesh-3x2", "kind = \"direct-mesh\", dims = [3, 2]"),
-    ("direct-torus-3x3", "kind = \"direct-torus\", dims = [3, 3]"),
-    ("direct-torus-4x4", "kind = \"direct-torus\", dims = [4, 4]"),
-    ("pmesh-3x4", "kind = \"pmesh\", dims = [3, 4]"),
-    ("pmesh-4x4", "kind = \"pmesh\", dims = [4, 4]"),
+    random("ring-6", "kind = \"ring\", nodes = 6"),
+    random("full-mesh-5", "kind = \"full-mesh\", nodes = 5"),
+    random("direct-mesh-3x2", "kind = \"direct-mesh\", dims = [3, 2]"),
+    random("direct-torus-3x3", "kind = \"direct-torus\", dims = [3, 3]"),
+    random("direct-torus-4x4", "kind = \"direct-torus\", dims = [4, 4]"),
+    random("pmesh-3x4", "kind = \"pmesh\", dims = [3, 4]"),
+    random("pmesh-4x4", PMESH_4X4),
+    Kind { name: "pmesh-4x4-switches", topology: PMESH_4X4, sets: Sets::SwitchPairs },
 ];
+
+const PMESH_4X4: &str = "kind = \"pmesh\", dims = [4, 4]";
+
+const fn random(name: &'static str, topology: &'static str) -> Kind {
+    Kind { name, topology, sets: Sets::Random }
+}
 
 /// The result of the rounds of one kind.
 #[derive(Debug, Default)]
@@ -52,7 +75,8 @@ pub struct Row {
 ///
 /// # Errors
 /// The lab cannot be built, or a part cannot be made to fail: nothing more can be tried.
-pub fn trial((name, topology): Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, String> {
+pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, String> {
+    let Kind { name, topology, sets } = *kind;
     let text = format!("[fabric]\nname = \"several\"\ntopology = {{ {topology} }}\n");
     let lab = Lab::up(LAB, Planned::new(&text, &Lock::default())?, &["--bfd-ms", BFD_MS])?;
     lab.settled()?;
@@ -60,8 +84,11 @@ pub fn trial((name, topology): Kind, rounds: u64, seed: u64, first: u64) -> Resu
     let mut row = Row::default();
     for round in first..first + rounds {
         let mut random = Random::new(seed.wrapping_mul(0x0100_0000_01b3) ^ round);
-        let faults = faults(&lab, &mut random)?;
-        let apart = Duration::from_millis([0, 0, 500, 2000][random.below(4)]);
+        let (faults, apart) = match sets {
+            Sets::Random => (faults(&lab, &mut random)?, [0, 0, 500, 2000][random.below(4)]),
+            Sets::SwitchPairs => (switches(&lab, round as usize)?, 0),
+        };
+        let apart = Duration::from_millis(apart);
         let words: Vec<String> = faults.iter().map(Fault::words).collect();
         let words = format!("{} ({} ms apart)", words.join(", "), apart.as_millis());
         for (at, fault) in faults.iter().enumerate() {
@@ -122,6 +149,16 @@ fn faults(lab: &Lab, random: &mut Random) -> Result<Vec<Fault>, String> {
     Ok(faults)
 }
 
+/// The pair of switches of a round: all pairs in turn.
+fn switches(lab: &Lab, round: usize) -> Result<Vec<Fault>, String> {
+    let mut all = Fault::all(&lab.now().plan, 1)?;
+    all.retain(|fault| fault.kind == PartKind::Switch);
+    let pairs: Vec<(usize, usize)> =
+        (0..all.len()).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+    let (a, b) = pairs[round % pairs.len()];
+    Ok(vec![all[a].clone(), all[b].clone()])
+}
+
 /// How long it takes until all joined pairs answer, the pairs that did not at last, and the longest time that is good.
 fn answers(
     lab: &Lab,
@@ -138,6 +175,15 @@ fn answers(
         let report = ping(lab.directory(), &record, &options).map_err(|e| e.to_string())?;
         let silent: Vec<_> =
             report.failed.into_iter().filter(|pair| joined.contains(pair)).collect();
+        if asked > HEALED / 2 && !silent.is_empty() {
+            // What takes long is worth a look.
+            eprintln!(
+                "  after {} ms {} pairs are silent: {:?}",
+                asked.as_millis(),
+                silent.len(),
+                &silent[..silent.len().min(6)]
+            );
+        }
         if silent.is_empty() || asked > PATIENCE {
             return Ok((asked, silent, HEALED.mul_f64(slowness)));
         }

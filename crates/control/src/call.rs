@@ -19,12 +19,13 @@ use zlink::names::{FieldName, InterfaceName, TypeName};
 use zlink::varlink_service::Error;
 
 use crate::reply::{
-    Applied, ApplyRequest, Counters, Difference, Introduced, MonitorReply, NeighbourList, PathList,
-    Status, Steered, Withdrawn,
+    Applied, ApplyRequest, Counters, Difference, FailureList, Introduced, MonitorReply,
+    NeighbourList, PathList, Status, Steered, Withdrawn,
 };
 use crate::types::{
-    Alert, CounterLine, Event, FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine,
-    OtherLine, PathLine, PendingLine, Problem, SegmentLine, ShareLine, WaitLine, WeightLine,
+    Alert, AroundLine, BrokenLine, CounterLine, CutLine, Event, FusedLine, HeardLine, LldpLine,
+    MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, Problem, SegmentLine,
+    ShareLine, WaitLine, WeightLine,
 };
 use crate::{INTERFACE, NodeError};
 
@@ -138,6 +139,8 @@ methods! {
     Anyone GetStatus -> Status;
     /// Paths from this node, sorted by destination and rank.
     Anyone ListPaths { to: Option<String> } -> PathList;
+    /// What is believed broken, and what that does to the paths from this node.
+    Anyone ListFailures -> FailureList;
     /// The devices heard on each NIC of this host: by LLDP, and by announcements of the fabric.
     Anyone ListNeighbours -> NeighbourList;
     /// Send an LLDP frame from every NIC of this host, to the other end of its cable and to all
@@ -203,7 +206,10 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
     METHODS,
     &[
         Alert::CUSTOM_TYPE,
+        AroundLine::CUSTOM_TYPE,
+        BrokenLine::CUSTOM_TYPE,
         CounterLine::CUSTOM_TYPE,
+        CutLine::CUSTOM_TYPE,
         Event::CUSTOM_TYPE,
         FusedLine::CUSTOM_TYPE,
         HeardLine::CUSTOM_TYPE,

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::proxy::ProxyCommand;
 use crate::{
-    Applied, ApplyRequest, Call, Counters, Difference, Event, Introduced, MonitorReply,
-    NeighbourList, NodeError, PathList, Status, Steered, WeightLine, Withdrawn,
+    Applied, ApplyRequest, Call, Counters, Difference, Event, FailureList, Introduced,
+    MonitorReply, NeighbourList, NodeError, PathList, Status, Steered, WeightLine, Withdrawn,
 };
 
 /// How long to wait for the reply of a method that changes nothing.
@@ -186,6 +186,14 @@ impl Client {
     /// [`ClientError`], as for every method.
     pub fn paths(&mut self, to: Option<&str>) -> Result<PathList, ClientError> {
         self.call(&Call::ListPaths { to: to.map(Into::into) }, Some(READ_TIMEOUT))
+    }
+
+    /// What is believed broken, and what that does to the paths from this node.
+    ///
+    /// # Errors
+    /// [`ClientError`], as for every method.
+    pub fn failures(&mut self) -> Result<FailureList, ClientError> {
+        self.call(&Call::ListFailures, Some(READ_TIMEOUT))
     }
 
     /// The devices heard on each NIC of the host.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use zlink::introspect::Type;
 
 use crate::types::{
-    CounterLine, Event, FusedLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine,
-    PendingLine, WaitLine,
+    AroundLine, BrokenLine, CounterLine, CutLine, Event, FusedLine, MoveLine, NicLine,
+    OperationLine, OtherLine, PathLine, PendingLine, WaitLine,
 };
 
 /// Reply of the method GetStatus: the plan in force on this node, what the kernel still lacks of
@@ -172,6 +172,17 @@ pub struct PathList {
     pub paths: Vec<PathLine>,
 }
 
+/// Reply of the method ListFailures: what is believed broken, and what that does to the paths from this node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct FailureList {
+    /// What is believed broken.
+    pub broken: Vec<BrokenLine>,
+    /// Destinations that are reached round it.
+    pub around: Vec<AroundLine>,
+    /// Destinations that are not reached.
+    pub cut: Vec<CutLine>,
+}
+
 /// Reply of the method ListNeighbours: for each NIC of this host, the devices whose LLDP frames or
 /// announcements the NIC has received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
@@ -210,6 +221,8 @@ pub enum Reply {
     Status(Box<Status>),
     /// Of ListPaths.
     Paths(PathList),
+    /// Of ListFailures.
+    Failures(FailureList),
     /// Of ListNeighbours.
     Neighbours(NeighbourList),
     /// Of Introduce.
@@ -244,6 +257,7 @@ impl Serialize for Parameters<'_> {
         match self.0 {
             Reply::Status(reply) => reply.serialize(serializer),
             Reply::Paths(reply) => reply.serialize(serializer),
+            Reply::Failures(reply) => reply.serialize(serializer),
             Reply::Neighbours(reply) => reply.serialize(serializer),
             Reply::Introduced(reply) => reply.serialize(serializer),
             Reply::Counters(reply) => reply.serialize(serializer),

@@ -157,6 +157,43 @@ pub struct PathLine {
     pub state: String,
 }
 
+/// One thing that is believed broken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct BrokenLine {
+    /// `node`, to which no hop leads; `hop`, where nodes route, from one NIC to another; or `path`, one of this node's.
+    pub kind: String,
+    /// Its name: `n3`, `n0:eth1-n1:eth0`, or `n3 rank 0 by eth0.100`.
+    pub object: String,
+    /// The nodes that say so.
+    pub by: String,
+    /// Since when this node has known it: milliseconds since 1 January 1970, UTC.
+    pub since: u64,
+}
+
+/// A pair of nodes whose packets go round what is broken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct AroundLine {
+    /// Source node.
+    pub src: String,
+    /// Destination node.
+    pub dst: String,
+    /// The nodes on the way, with both ends.
+    pub path: Vec<String>,
+}
+
+/// A pair of nodes that nothing joins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct CutLine {
+    /// Source node.
+    pub src: String,
+    /// Destination node.
+    pub dst: String,
+    /// `no-cable`: no whole cables lead there. `no-transit`: they do, but not by way of nodes that may be in transit.
+    pub reason: String,
+    /// The switch that has no live node in transit; null with `no-cable`.
+    pub at: Option<String>,
+}
+
 /// One segment of a path: what layer 2 carries in one go, from a NIC of one node across switches to
 /// a NIC of the next node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
 use tresse_frame::records::Origin;
 use tresse_liveness::records::Report;
+use tresse_plan::remaining::HopState;
 use tresse_reconcile::{METRIC_PRIMARY, Nexthop, WantedRoute};
 
 /// What this node knows of failures elsewhere.
@@ -14,6 +16,10 @@ pub(super) struct Healing {
     pub(super) reports: BTreeMap<Origin, Report>,
     /// What this node said last.
     pub(super) said: Option<Report>,
+    /// What `since` and `healed` were made of: the plan's digest, the hops if some are broken, and the broken paths.
+    pub(super) seen: Option<([u8; 8], Option<Vec<Vec<HopState>>>, BTreeSet<PathId>)>,
+    /// Since when each thing has been known to be broken, by its name.
+    pub(super) since: BTreeMap<String, u64>,
     /// What is not as planned, of the plan in force.
     pub(super) healed: Healed,
 }

@@ -19,13 +19,13 @@ use super::prepared::{Prepared, digest};
 use super::{Effect, Engine};
 
 /// What is known of all hops of a plan.
-struct Known<'a> {
-    remaining: &'a Remaining,
+pub(super) struct Known<'a> {
+    pub(super) remaining: &'a Remaining,
     hops: Vec<Vec<HopState>>,
 }
 
 impl Known<'_> {
-    fn state(&self, node: NodeId, at: usize) -> HopState {
+    pub(super) fn state(&self, node: NodeId, at: usize) -> HopState {
         self.hops[node.index()].get(at).copied().unwrap_or_default()
     }
 }
@@ -52,7 +52,7 @@ impl Engine {
     /// before.
     pub(super) fn heal(&mut self, out: &mut Vec<Effect>) {
         let Some(current) = self.stored.current.clone().filter(|_| self.settings.bfd) else {
-            self.healing.healed = Healed::default();
+            (self.healing.healed, self.healing.seen) = Default::default();
             return;
         };
         let dark = self.dark();
@@ -64,6 +64,13 @@ impl Engine {
             let (fabric, node) = (current.fabric, origin(&current.node));
             out.push(Effect::Originate { fabric, node, report: Box::new(report) });
         }
+        let hops = self.known(&current, &dark).map(|known| known.hops);
+        let view = (current.digest(), hops, self.paths.broken.clone());
+        if self.healing.seen.as_ref() == Some(&view) {
+            return;
+        }
+        self.healing.seen = Some(view);
+        self.note_broken(&current, &dark);
         let healed = self.healed(&current, &dark);
         if healed != self.healing.healed {
             self.healing.healed = healed;
@@ -114,7 +121,7 @@ impl Engine {
     }
 
     /// What is known of the hops of a plan; `None` if nothing is broken, or nodes do not route.
-    fn known<'a>(&self, plan: &'a Prepared, dark: &BTreeSet<&str>) -> Option<Known<'a>> {
+    pub(super) fn known<'a>(&self, plan: &'a Prepared, dark: &BTreeSet<&str>) -> Option<Known<'a>> {
         let remaining = plan.index.remaining.as_ref()?;
         let own = self.own_hops(plan, remaining, dark);
         let generation = plan.digest();
@@ -188,7 +195,7 @@ impl Engine {
     }
 
     /// The interfaces without carrier.
-    fn dark(&self) -> BTreeSet<String> {
+    pub(super) fn dark(&self) -> BTreeSet<String> {
         let links = self.view.iter().flat_map(|view| &view.observed.links);
         let dark = links.filter(|(_, link)| link.up && !link.carrier);
         dark.map(|(name, _)| name.clone()).collect()

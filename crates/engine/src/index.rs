@@ -33,7 +33,7 @@ pub struct Index {
     switches: Vec<SwitchId>,
     /// The interfaces that paths leave by.
     interfaces: Vec<String>,
-    /// The hops between nodes, where nodes route.
+    /// The hops between nodes, where nodes route and watch each other.
     pub(super) remaining: Option<Remaining>,
     /// The parts that operators may name.
     pub(super) parts: FabricParts,
@@ -92,7 +92,7 @@ impl Index {
         let mut nics: Vec<_> = nics.collect();
         nics.sort_unstable();
         let mut index = Self {
-            remaining: Remaining::of(cluster),
+            remaining: Remaining::of(cluster).filter(|_| cluster.routing.paths > 1),
             parts: FabricParts::of(cluster, plan.graph()),
             nics,
             ..Self::default()

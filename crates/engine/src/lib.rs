@@ -16,7 +16,7 @@
 //! - `steer` carries out drains, pins and weights; `steering` holds them, `chosen` names their paths,
 //!   `kept_free` says what they do to a plan's paths, and `moves` which traffic moves.
 //! - `healing` goes round failures that the plan's backups do not answer, where nodes route; `healed` holds what is
-//!   known of them.
+//!   known of them, and `failures` tells it.
 //! - `elsewhere` knows which plans other nodes announce.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
@@ -33,6 +33,7 @@ mod elsewhere;
 mod ending;
 mod engines;
 mod exchanged;
+mod failures;
 mod forwarding;
 mod gate;
 mod guard;

@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// The paths of one pair.
-    fn pair(&self, index: &Index, pair: &[PathEntry]) -> Vec<PathLine> {
+    pub(super) fn pair(&self, index: &Index, pair: &[PathEntry]) -> Vec<PathLine> {
         let shared =
             pair[0].nexthops.first().is_some_and(|(to, _)| self.free.shares.contains_key(to));
         if let Some(current) = self.stored.current.as_ref().filter(|_| shared) {

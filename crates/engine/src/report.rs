@@ -129,18 +129,25 @@ impl Engine {
     }
 
     /// The names of the nodes of [`Engine::cut_pairs`].
-    fn cut(&self) -> Vec<String> {
+    pub(super) fn cut(&self) -> Vec<String> {
         let Some(current) = &self.stored.current else { return Vec::new() };
         let name = |pair: &[PathEntry]| current.index.node(pair[0].id.dst).to_owned();
         self.cut_pairs().map(name).collect()
     }
 
     /// The paths to each node that none of them leads to: each is broken, has no interface, or its VLAN is
-    /// fused. None while plans change, as paths of both are in use then.
+    /// fused. Where nodes route and watch each other, also no way round leads there. None while plans change, as paths
+    /// of both are in use then.
     fn cut_pairs(&self) -> impl Iterator<Item = &[PathEntry]> {
         let current = self.stored.current.as_ref();
         let current = current.filter(|_| self.view.is_some() && !self.stored.in_transition);
         let doubtful = current.map(|current| self.doubtful(current)).unwrap_or_default();
+        let healed = &self.healing.healed.routes;
+        let by_healing = |current: &Prepared, pair: &[PathEntry]| {
+            let heals = self.settings.bfd && current.index.remaining.is_some();
+            let cut = |(to, _): &(Prefix, _)| healed.get(to).is_some_and(|of| of.nexthop.is_none());
+            heals.then(|| pair[0].nexthops.iter().any(cut))
+        };
         let fails = move |current: &Prepared, entry: &PathEntry| {
             let interface = current.index.interface(entry);
             let vid = current.interfaces.get(interface).and_then(|interface| interface.vid);
@@ -153,7 +160,10 @@ impl Engine {
             pairs.map(move |pair| (current, pair))
         });
         pairs
-            .filter(move |(current, pair)| pair.iter().all(|entry| fails(current, entry)))
+            .filter(move |(current, pair)| {
+                let all = || pair.iter().all(|entry| fails(current, entry));
+                by_healing(current, pair).unwrap_or_else(all)
+            })
             .map(|(_, pair)| pair)
     }
 
@@ -179,6 +189,7 @@ impl Engine {
             .filter(|(_, route)| !route.nexthops.iter().all(is_rested))
             .filter(|((dst, _), _)| !cut.contains(&dst.address))
             .filter(|&(&(dst, metric), route)| match self.holds((dst, metric)) {
+                true if self.healing.healed.routes.contains_key(&dst) => true,
                 true => route.nexthops.iter().all(unused),
                 false => self.holds((dst, METRIC_BACKUP)),
             })

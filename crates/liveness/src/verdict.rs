@@ -18,7 +18,7 @@ const HOLD: Duration = Duration::from_secs(2);
 const HOLD_MOST: Duration = Duration::from_secs(60);
 /// After so many holds without a failure, the next failure counts as the first.
 const FORGIVEN: u32 = 10;
-/// Interval of the echo requests on a broken path, and of the packets of a session that is not up.
+/// Interval of the echo requests on a broken path that is not held down, and of the packets of a session that is not up.
 const SLOW: Duration = Duration::from_secs(1);
 /// How long it counts that the other end said that it hears us: three packets of a session that is
 /// not up, and their jitter.
@@ -141,8 +141,9 @@ impl Verdict {
         self.fail(now);
     }
 
-    /// The interface is there again.
+    /// The interface is there again: it is asked at once.
     pub fn returned(&mut self, now: Duration) {
+        self.asked = None;
         self.silent = self.silent.map(|_| now + SILENT);
     }
 
@@ -271,6 +272,8 @@ impl Verdict {
 
     fn pace(&self) -> Duration {
         match (self.broken, self.up) {
+            // One that is held down may be all there is: that it breaks again is to be noticed as soon.
+            (true, _) if self.sound.is_some() => self.interval,
             (true, _) => self.interval.max(SLOW),
             (false, true) => self.interval / 2,
             (false, false) => self.interval,
@@ -503,8 +506,16 @@ mod tests {
         for at in [6000, 7000, 8000, 9000] {
             assert!(verdict.asks(ms(0), None, ms(at)));
             verdict.answer(ms(at));
-            assert!(!verdict.tick(ms(at + 900)));
+            assert!(!verdict.tick(ms(at + 299)));
+            assert!(verdict.is_held() && verdict.tick(ms(at + 300)) && !verdict.is_held(), "{at}");
         }
-        assert!(verdict.tick(ms(10_000)));
+        // While it is held down it is asked as often as one in use.
+        for at in (10_000..14_000).step_by(100) {
+            assert!(verdict.asks(ms(0), None, ms(at)));
+            verdict.answer(ms(at));
+            assert!(!verdict.tick(ms(at + 99)));
+        }
+        assert!(verdict.is_held() && verdict.tick(ms(14_000)));
+        assert!(!verdict.is_held() && !verdict.is_broken());
     }
 }

@@ -95,6 +95,38 @@ impl Remaining {
         self.hops.get(node.index()).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// The hops that lead to a node, as the sender and the place among the sender's [`hops`](Self::hops).
+    #[must_use]
+    pub fn arriving(&self, node: NodeId) -> &[(NodeId, usize)] {
+        self.arriving.get(node.index()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The nodes on the way from one node to another, with both ends; `None` if it is cut or not known.
+    #[must_use]
+    pub fn way(
+        &self,
+        from: NodeId,
+        to: NodeId,
+        state: impl Fn(NodeId, usize) -> HopState,
+    ) -> Option<Vec<NodeId>> {
+        let ways = self.ways(to, state);
+        let (mut nodes, mut came) = (vec![from], None);
+        while let Some(&at) = nodes.last().filter(|at| **at != to) {
+            let table = self.routes().find(at, came, to).table;
+            let table = table.filter(|_| !self.leads_away(at, to, &ways));
+            let hop = match ways[at.index()] {
+                Way::Planned => Some(table.unwrap_or_else(|| self.routes().main(at, to))),
+                Way::Backup => table.or_else(|| self.routes().backup(at, to)),
+                Way::Around { hop, .. } => Some(hop),
+                Way::Unproven | Way::Cut => None,
+            };
+            let hop = hop.filter(|_| nodes.len() <= self.hops.len())?;
+            nodes.push(hop.to);
+            came = Some(hop.to_nic);
+        }
+        Some(nodes)
+    }
+
     /// The ways to `to` from every node, by node. `state`: what is known of the hop of a node that has this place among
     /// [`hops`](Self::hops). O(hops).
     #[must_use]

@@ -111,6 +111,7 @@ fn answer(engine: &mut Engine, Request { call, answer }: Request) {
     let reply = match call {
         Call::GetStatus => Ok(Reply::Status(Box::new(engine.status(0)))),
         Call::ListPaths { to } => engine.paths(to.as_deref()).map(Reply::Paths),
+        Call::ListFailures => engine.failures(0, 0).map(Reply::Failures),
         Call::ListNeighbours => {
             Ok(Reply::Neighbours(NeighbourList { node: None, nics: Vec::new() }))
         }

@@ -7,7 +7,7 @@ use tresse_control::{Call, Counters, Introduced, NodeError, Reply};
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 
 use super::{Daemon, RunError, chain, not_persisted, tried};
-use crate::control::Request;
+use crate::control::{Request, unix_ms};
 
 /// Channel for the reply to a call.
 type Sender = oneshot::Sender<Result<Reply, NodeError>>;
@@ -18,6 +18,7 @@ impl Daemon {
         let reply = match call {
             Call::GetStatus => Ok(Reply::Status(Box::new(self.status()))),
             Call::ListPaths { to } => self.engine.paths(to.as_deref()).map(Reply::Paths),
+            Call::ListFailures => self.engine.failures(self.now(), unix_ms()).map(Reply::Failures),
             Call::ListNeighbours => {
                 Ok(Reply::Neighbours(self.neighbours.list(&self.engine, &self.announcers)))
             }

@@ -1,5 +1,6 @@
 //! Passes records between this node and its neighbours: what each node knows of its own NICs and hops (DESIGN section
-//! 7a). A raw socket for each interface that BFD watches; a neighbour is spoken to while its session is up.
+//! 7a). A raw socket for each interface that BFD watches; a neighbour is spoken to while it is shown to be there,
+//! by its session or its answers to echo requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use tresse_control::CounterLine;
 use tresse_frame::records::{Origin, RecordsFrame};
 use tresse_linux::kernel::RecordsSocket;
 use tresse_liveness::records::{Records, Report};
-use tresse_liveness::{SessionLine, SessionState, Watching};
+use tresse_liveness::{PathEvent, Watching};
 
 use super::{chain, unix_ms};
 
@@ -34,6 +35,8 @@ pub struct Flood {
     /// By number.
     neighbours: BTreeMap<u32, Neighbour>,
     next: u32,
+    /// The paths whose ends are shown to be there, with the discriminators of their sessions.
+    there: BTreeMap<PathId, u32>,
     unsent: u64,
     refused: u64,
 }
@@ -47,7 +50,7 @@ struct Neighbour {
     own: Mac,
     /// The NIC of the neighbour.
     mac: Mac,
-    /// The discriminator of its session, while that is up.
+    /// The discriminator of its session, while it is shown to be there.
     session: Option<u32>,
 }
 
@@ -73,6 +76,7 @@ impl Flood {
             frames: None,
             neighbours: BTreeMap::new(),
             next: 0,
+            there: BTreeMap::new(),
             unsent: 0,
             refused: 0,
         }
@@ -135,24 +139,27 @@ impl Flood {
         }
     }
 
-    /// Speaks to the neighbours whose sessions are up. One that was started anew has lost what it knew.
-    pub fn sessions(&mut self, sessions: &[SessionLine]) {
-        let up: BTreeMap<PathId, u32> = sessions
-            .iter()
-            .filter(|session| session.state == SessionState::Up)
-            .map(|session| (session.path, session.peer))
-            .collect();
+    /// Speaks to the neighbours that are shown to be there.
+    pub fn hear_of(&mut self, event: &PathEvent) {
+        let there = |path: &PathId| event.up.contains(path) || event.held.contains(path);
+        let sessions = event.sessions.iter().filter(|session| there(&session.path));
+        self.there = sessions.map(|session| (session.path, session.peer)).collect();
+        self.meet();
+        self.send();
+    }
+
+    /// Begins and ends to speak to neighbours. One that was started anew has lost what it knew.
+    fn meet(&mut self) {
         let now = self.epoch.elapsed();
         let Some((_, records)) = &mut self.records else { return };
         for (number, neighbour) in &mut self.neighbours {
-            let session = up.get(&neighbour.path).copied();
+            let session = self.there.get(&neighbour.path).copied();
             if session != neighbour.session {
                 neighbour.session = session;
                 records.set_neighbour(*number, false, now);
                 records.set_neighbour(*number, session.is_some(), now);
             }
         }
-        self.send();
     }
 
     /// Says to all nodes what this node knows.
@@ -162,6 +169,7 @@ impl Flood {
         if self.records.as_ref().is_none_or(|(of, _)| *of != key) {
             self.records = Some((key, Records::new(fabric, node, unix_ms(), self.seed)));
             self.neighbours.values_mut().for_each(|neighbour| neighbour.session = None);
+            self.meet();
         }
         let Some((_, records)) = &mut self.records else { return };
         if let Err(error) = records.originate(report.emit(), now) {

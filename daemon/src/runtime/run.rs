@@ -95,9 +95,9 @@ impl Daemon {
                     self.step(Input::Changed { overrun });
                 }
                 event = self.detector.path_event() => {
-                    let PathEvent { generation, down, held, up, sessions } = event;
+                    self.flood.hear_of(&event);
+                    let PathEvent { generation, down, held, up, .. } = event;
                     self.step(Input::PathEvent { generation, down, held, up });
-                    self.flood.sessions(&sessions);
                 }
                 Some(received) = passed_on.recv() => {
                     self.flood.hear(&received);

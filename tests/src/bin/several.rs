@@ -18,18 +18,19 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let names = words.get(3..).unwrap_or_default();
-    if let Some(name) = names.iter().find(|name| KINDS.iter().all(|kind| kind.0 != **name)) {
-        let known: Vec<&str> = KINDS.iter().map(|kind| kind.0).collect();
+    if let Some(name) = names.iter().find(|name| KINDS.iter().all(|kind| kind.name != **name)) {
+        let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         eprintln!("no kind `{name}`: there are {}", known.join(" "));
         return ExitCode::from(2);
     }
     println!("{rounds} rounds a kind, SEVERAL_SEED={seed} SEVERAL_ROUND={round}");
     let mut rows = Vec::new();
-    for kind in KINDS.iter().filter(|kind| names.is_empty() || names.iter().any(|n| n == kind.0)) {
-        match trial(*kind, rounds, seed, round) {
-            Ok(row) => rows.push((kind.0, row)),
+    for kind in KINDS.iter().filter(|kind| names.is_empty() || names.iter().any(|n| n == kind.name))
+    {
+        match trial(kind, rounds, seed, round) {
+            Ok(row) => rows.push((kind.name, row)),
             Err(words) => {
-                eprintln!("{}: {words}", kind.0);
+                eprintln!("{}: {words}", kind.name);
                 return ExitCode::FAILURE;
             }
         }

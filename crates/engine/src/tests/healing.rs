@@ -153,3 +153,29 @@ fn reports_of_another_plan_are_left_aside() {
     ring.host.settle();
     assert_eq!(ring.sends(2), [Some(1), Some(5)]);
 }
+
+#[test]
+fn failures_are_listed_with_who_says_so_since_when_and_what_they_do() {
+    let mut ring = Ring::new();
+    let list = |ring: &Ring| ring.host.engine.failures(ring.host.now, 5_000_000).unwrap();
+    let nothing = list(&ring);
+    assert_eq!((nothing.broken.len(), nothing.around.len(), nothing.cut.len()), (0, 0, 0));
+    ring.hears(&all(&[(1, 2), (2, 1)]));
+    let began = ring.host.now - 60_000;
+    let found = list(&ring);
+    let [broken] = &found.broken[..] else { panic!("{:?}", found.broken) };
+    assert_eq!((&*broken.kind, &*broken.object), ("hop", "n1:eth1-n2:eth0"));
+    assert_eq!(&*broken.by, "n1, n2");
+    assert_eq!(broken.since, 5_000_000 - (ring.host.now - began));
+    let around: Vec<String> = found.around.iter().map(|line| line.path.join(" ")).collect();
+    assert_eq!(around, ["n0 n5 n4 n3 n2", "n0 n5 n4 n3"]);
+    assert!(found.cut.is_empty());
+    // Nobody hears n2 any more.
+    ring.hears(&all(&[(1, 2), (3, 2)]));
+    let found = list(&ring);
+    let broken: Vec<_> = found.broken.iter().map(|b| (&*b.kind, &*b.object, &*b.by)).collect();
+    assert_eq!(broken, [("node", "n2", "n1, n3")]);
+    let cut: Vec<_> = found.cut.iter().map(|line| (&*line.dst, &*line.reason)).collect();
+    assert_eq!(cut, [("n2", "no-cable")]);
+    assert_eq!(ring.host.engine.status(ring.host.now).cut, ["n2"]);
+}

@@ -1,0 +1,139 @@
+//! Answers ListFailures: what is believed broken and by whose word, which destinations are reached round it, and
+//! which are not reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tresse_base::id::NodeId;
+use tresse_control::{AroundLine, BrokenLine, CutLine, FailureList, NodeError};
+use tresse_plan::remaining::HopState;
+
+use super::Engine;
+use super::healing::Known;
+use super::prepared::Prepared;
+
+/// What is broken, by kind and name: the nodes that say so.
+type Broken = BTreeMap<(&'static str, String), BTreeSet<String>>;
+
+impl Engine {
+    /// The reply to ListFailures. `unix_ms`: the present time, in milliseconds since 1 January 1970.
+    ///
+    /// # Errors
+    /// [`NodeError::NoPlan`].
+    pub fn failures(&self, now: u64, unix_ms: u64) -> Result<FailureList, NodeError> {
+        let current = self.current().ok_or(NodeError::NoPlan)?;
+        let dark = self.dark();
+        let dark = dark.iter().map(String::as_str).collect();
+        let known = self.known(current, &dark);
+        let line = |((kind, object), by): ((&'static str, String), BTreeSet<String>)| {
+            let since = self.healing.since.get(&object).map_or(now, |at| *at);
+            let since = unix_ms.saturating_sub(now.saturating_sub(since));
+            let by = by.into_iter().collect::<Vec<_>>().join(", ");
+            BrokenLine { kind: kind.into(), object, by, since }
+        };
+        let broken = self.broken_parts(current, known.as_ref());
+        let cut: BTreeSet<String> = self.cut().into_iter().collect();
+        let cut_line = |dst: &String| CutLine {
+            src: current.node.clone(),
+            dst: dst.clone(),
+            reason: "no-cable".into(),
+            at: None,
+        };
+        Ok(FailureList {
+            broken: broken.into_iter().map(line).collect(),
+            around: self.around(current, known.as_ref(), &cut),
+            cut: cut.iter().map(cut_line).collect(),
+        })
+    }
+
+    /// Notes since when each thing has been known to be broken.
+    pub(super) fn note_broken(&mut self, current: &Prepared, dark: &BTreeSet<&str>) {
+        let known = self.known(current, dark);
+        let broken = self.broken_parts(current, known.as_ref());
+        let objects: BTreeSet<String> = broken.into_keys().map(|(_, object)| object).collect();
+        let now = self.now;
+        self.healing.since.retain(|object, _| objects.contains(object));
+        for object in objects {
+            self.healing.since.entry(object).or_insert(now);
+        }
+    }
+
+    fn broken_parts(&self, current: &Prepared, known: Option<&Known<'_>>) -> Broken {
+        let mut broken = Broken::new();
+        let name = |node: NodeId| current.index.node(node).to_owned();
+        let Some(known) = known else {
+            let routed = current.index.remaining.is_some();
+            let words = self.broken().into_iter().filter(|_| !routed);
+            broken.extend(words.map(|path| (("path", path), [current.node.clone()].into())));
+            return broken;
+        };
+        let is_broken =
+            |node, at| matches!(known.state(node, at), HopState::Broken | HopState::Held);
+        let nodes = || (0..current.nodes).map(NodeId);
+        // No hop leads to it.
+        let senders = |to: NodeId| known.remaining.arriving(to).iter();
+        let off: BTreeSet<NodeId> = nodes()
+            .filter(|to| *to != current.id && senders(*to).all(|(from, at)| is_broken(*from, *at)))
+            .collect();
+        for node in &off {
+            let by = senders(*node).map(|(from, _)| *from).filter(|from| !off.contains(from));
+            broken.insert(("node", name(*node)), by.map(name).collect());
+        }
+        let end = |node, nic: usize| match current.index.parts.nic(node, nic as u32) {
+            Some((node, nic)) => format!("{node}:{nic}"),
+            None => name(node),
+        };
+        for from in nodes().filter(|from| !off.contains(from)) {
+            for (at, hop) in known.remaining.hops(from).iter().enumerate() {
+                if is_broken(from, at) && !off.contains(&hop.to) {
+                    // One name for both directions.
+                    let mut ends = [(from, hop.nic), (hop.to, hop.to_nic)];
+                    ends.sort_unstable();
+                    let [a, b] = ends.map(|(node, nic)| end(node, nic));
+                    broken.entry(("hop", format!("{a}-{b}"))).or_default().insert(name(from));
+                }
+            }
+        }
+        broken
+    }
+
+    /// The destinations that are reached otherwise than planned.
+    fn around(
+        &self,
+        current: &Prepared,
+        known: Option<&Known<'_>>,
+        cut: &BTreeSet<String>,
+    ) -> Vec<AroundLine> {
+        let (src, name) = (&current.node, |node: NodeId| current.index.node(node).to_owned());
+        let line = |dst: NodeId, path: Vec<NodeId>| AroundLine {
+            src: src.clone(),
+            dst: name(dst),
+            path: path.into_iter().map(name).collect(),
+        };
+        if let Some(known) = known {
+            let state = |node, at| known.state(node, at);
+            let others = (0..current.nodes).map(NodeId).filter(|dst| *dst != current.id);
+            let others = others
+                .filter(|dst| !cut.contains(&name(*dst)))
+                .filter(|dst| !known.remaining.keeps(current.id, *dst, state));
+            let path = |dst| Some(line(dst, known.remaining.way(current.id, dst, state)?));
+            return others.filter_map(path).collect();
+        }
+        let mut around = Vec::new();
+        for pair in current.index.pairs().filter(|_| current.index.remaining.is_none()) {
+            let lines = self.pair(&current.index, pair);
+            let carries = |at: &usize| lines[*at].state == "active";
+            if pair.iter().zip(&lines).any(|(path, line)| path.weight > 0 && line.state == "active")
+            {
+                continue;
+            }
+            let used = (0..pair.len()).find(carries).filter(|_| !cut.contains(&lines[0].dst));
+            if let Some(used) = used {
+                let (src, dst) = (src.clone(), lines[used].dst.clone());
+                let transits = current.index.transit_nodes(&pair[used]);
+                let path = [vec![src.clone()], transits, vec![dst.clone()]].concat();
+                around.push(AroundLine { src, dst, path });
+            }
+        }
+        around
+    }
+}
