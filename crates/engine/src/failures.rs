@@ -68,7 +68,7 @@ impl Engine {
         };
         let is_broken =
             |node, at| matches!(known.state(node, at), HopState::Broken | HopState::Held);
-        let nodes = || (0..current.nodes).map(NodeId);
+        let nodes = || (0..known.remaining.nodes()).map(NodeId::from);
         // No hop leads to it.
         let senders = |to: NodeId| known.remaining.arriving(to).iter();
         let off: BTreeSet<NodeId> = nodes()
@@ -111,7 +111,8 @@ impl Engine {
         };
         if let Some(known) = known {
             let state = |node, at| known.state(node, at);
-            let others = (0..current.nodes).map(NodeId).filter(|dst| *dst != current.id);
+            let nodes = (0..known.remaining.nodes()).map(NodeId::from);
+            let others = nodes.filter(|dst| *dst != current.id);
             let others = others
                 .filter(|dst| !cut.contains(&name(*dst)))
                 .filter(|dst| !known.remaining.keeps(current.id, *dst, state));

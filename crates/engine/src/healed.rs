@@ -16,12 +16,22 @@ pub(super) struct Healing {
     pub(super) reports: BTreeMap<Origin, Report>,
     /// What this node said last.
     pub(super) said: Option<Report>,
-    /// What `since` and `healed` were made of: the plan's digest, the hops if some are broken, and the broken paths.
-    pub(super) seen: Option<([u8; 8], Option<Vec<Vec<HopState>>>, BTreeSet<PathId>)>,
+    /// What `since` and `healed` were made of.
+    pub(super) seen: Seen,
     /// Since when each thing has been known to be broken, by its name.
     pub(super) since: BTreeMap<String, u64>,
     /// What is not as planned, of the plan in force.
     pub(super) healed: Healed,
+}
+
+/// What is known of failures.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// By the digests of the plan in force and of the old one while plans change: the states of all nodes' hops, if some
+    /// are broken.
+    pub(super) hops: BTreeMap<[u8; 8], Option<Vec<Vec<HopState>>>>,
+    /// The broken paths of this node.
+    pub(super) broken: BTreeSet<PathId>,
 }
 
 /// What is not as planned where nodes route, because something is broken.

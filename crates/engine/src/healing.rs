@@ -11,10 +11,10 @@ use tresse_base::id::NodeId;
 use tresse_frame::records::Origin;
 use tresse_liveness::records::{PathState, Report};
 use tresse_plan::remaining::{HopState, Remaining, Way};
-use tresse_slice::watch::{Crossing, Watch};
+use tresse_slice::watch::Watch;
 use tresse_topology::Hop;
 
-use super::healed::{Healed, HealedRoute};
+use super::healed::{Healed, HealedRoute, Seen};
 use super::prepared::{Prepared, digest};
 use super::{Effect, Engine};
 
@@ -64,15 +64,20 @@ impl Engine {
             let (fabric, node) = (current.fabric, origin(&current.node));
             out.push(Effect::Originate { fabric, node, report: Box::new(report) });
         }
-        let hops = self.known(&current, &dark).map(|known| known.hops);
-        let view = (current.digest(), hops, self.paths.broken.clone());
-        if self.healing.seen.as_ref() == Some(&view) {
+        let hops = |plan| self.known(plan, &dark).map(|known| known.hops);
+        let old = self.held_plan();
+        let plans = [Some(&current), old.as_ref()].into_iter().flatten();
+        let seen = Seen {
+            hops: plans.map(|plan| (plan.digest(), hops(plan))).collect(),
+            broken: self.paths.broken.clone(),
+        };
+        if self.healing.seen == seen {
             return;
         }
-        self.healing.seen = Some(view);
+        self.healing.seen = seen;
         self.note_broken(&current, &dark);
         let healed = self.healed(&current, &dark);
-        if healed != self.healing.healed {
+        if healed != self.healing.healed || old.is_some() {
             self.healing.healed = healed;
             self.converge_at = Some(self.now);
             self.urgent = true;
@@ -124,20 +129,18 @@ impl Engine {
     pub(super) fn known<'a>(&self, plan: &'a Prepared, dark: &BTreeSet<&str>) -> Option<Known<'a>> {
         let remaining = plan.index.remaining.as_ref()?;
         let own = self.own_hops(plan, remaining, dark);
-        let generation = plan.digest();
-        let same = |report: &&Report| report.generation == generation;
-        let mut reports = self.healing.reports.values().filter(same);
-        let broken = own.iter().any(|state| matches!(state, HopState::Held | HopState::Broken));
-        if !broken && !reports.any(names_failure) {
+        let nodes = || (0..remaining.nodes()).map(NodeId::from);
+        let fails = |states: &Vec<HopState>| {
+            states.iter().any(|state| matches!(state, HopState::Held | HopState::Broken))
+        };
+        if !fails(&own) && self.stored.reports.is_empty() {
             return None;
         }
-        let nodes = || (0..plan.nodes).map(NodeId);
-        let said = |node: NodeId| {
-            let report = self.healing.reports.get(&origin(plan.index.node(node))).filter(same)?;
-            Some(report.hops.iter().map(|state| hop_state(*state)).collect())
-        };
-        let mut said: Vec<Option<Vec<HopState>>> = nodes().map(said).collect();
-        said[plan.id.index()] = Some(own);
+        let mut said: Vec<_> = nodes().map(|node| self.said(plan, remaining, node)).collect();
+        *said.get_mut(plan.id.index())? = Some(own);
+        if !said.iter().flatten().any(fails) {
+            return None;
+        }
         // Of a node that says nothing, its neighbours know the hops in the other direction.
         let word = |node: NodeId, hop: &Hop| {
             let back = Hop { nic: hop.to_nic, to: node, to_nic: hop.nic };
@@ -152,6 +155,24 @@ impl Engine {
             }
         };
         Some(Known { remaining, hops: nodes().map(of).collect() })
+    }
+
+    /// What a node says of its hops; also while it has the other one of two plans.
+    fn said(&self, plan: &Prepared, remaining: &Remaining, node: NodeId) -> Option<Vec<HopState>> {
+        let name = plan.index.node(node);
+        let report = self.healing.reports.get(&origin(name))?;
+        let states = report.hops.iter().map(|state| hop_state(*state));
+        if report.generation == plan.digest() {
+            return Some(states.collect());
+        }
+        let plans = [&self.stored.current, &self.stored.previous].into_iter().flatten();
+        let other = plans.into_iter().find(|other| other.digest() == report.generation)?;
+        let there = other.index.remaining.as_ref()?;
+        let id = (0..there.nodes()).map(NodeId::from).find(|id| other.index.node(*id) == name)?;
+        let to = there.hops(id).iter().map(|hop| other.index.node(hop.to));
+        let states: BTreeMap<&str, HopState> = to.zip(states).collect();
+        let state = |hop: &Hop| states.get(plan.index.node(hop.to)).copied().unwrap_or_default();
+        Some(remaining.hops(node).iter().map(state).collect())
     }
 
     /// What this node knows of its own hops.
@@ -179,16 +200,8 @@ impl Engine {
     fn report_of(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Option<Report> {
         let remaining = plan.index.remaining.as_ref()?;
         let hops = self.own_hops(plan, remaining, dark);
-        let watches = plan.watches.paths().iter();
-        let out = watches.filter(|watch| dark.contains(watch.nexthop.interface.as_str()));
-        let nic = |wire: &Crossing| match wire {
-            Crossing::Out(_, nic) => Some(*nic),
-            _ => None,
-        };
         Some(Report {
             generation: plan.digest(),
-            dark: out.filter_map(|watch| watch.wires.iter().find_map(nic)).collect(),
-            drained: self.stored.steering.drained.clone(),
             hops: hops.into_iter().map(path_state).collect(),
             ..Report::default()
         })

@@ -147,11 +147,13 @@ impl Verdict {
         self.silent = self.silent.map(|_| now + SILENT);
     }
 
-    /// The other end says that it hears us on this path; it may have said so by another one.
+    /// The other end says that it hears us on this path; it may have said so by another one. An echo is asked for at
+    /// once: where it is answered, echoes show more quickly that the path breaks.
     pub fn proven(&mut self, now: Duration) {
         if self.up {
             return;
         }
+        self.asked = self.asked.filter(|at| now < *at + self.interval);
         (self.known, self.due, self.silent) = (true, None, None);
         self.proven = Some(now);
         if self.broken {
@@ -191,8 +193,9 @@ impl Verdict {
             return;
         }
         let gap = self.answered.is_none_or(|at| now > at + 3 * self.pace());
-        (self.answered, self.due, self.silent) = (Some(now), None, None);
-        if self.broken && (gap && !self.is_proven(now) || self.sound.is_none()) {
+        let proven = self.is_proven(now);
+        (self.answered, self.proven, self.due, self.silent) = (Some(now), None, None, None);
+        if self.broken && (gap && !proven || self.sound.is_none()) {
             self.sound = Some(now);
         }
     }

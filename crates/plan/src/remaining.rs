@@ -89,6 +89,12 @@ impl Remaining {
         Some(Self { xy, backups: cluster.routing.paths > 1, transit, hops, arriving })
     }
 
+    /// Number of nodes.
+    #[must_use]
+    pub const fn nodes(&self) -> usize {
+        self.hops.len()
+    }
+
     /// The hops of a node to its neighbours, by NIC, then by the neighbour's coordinate.
     #[must_use]
     pub fn hops(&self, node: NodeId) -> &[Hop] {

@@ -179,3 +179,24 @@ fn failures_are_listed_with_who_says_so_since_when_and_what_they_do() {
     assert_eq!(cut, [("n2", "no-cable")]);
     assert_eq!(ring.host.engine.status(ring.host.now).cut, ["n2"]);
 }
+
+/// While plans change, nodes have one plan or the other: what they say counts for both.
+#[test]
+fn a_plan_is_changed_while_a_cable_between_two_others_is_broken() {
+    let mut ring = Ring::new();
+    ring.hears(&all(&[(1, 2), (2, 1)]));
+    let kind = TopologyShape::Ring { nodes: 6 };
+    let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
+    cluster.nodes[3].nics[0].rate = tresse_base::units::Rate(cluster.nodes[3].nics[0].rate.0 * 2);
+    let next = Plan::build(cluster).unwrap();
+    assert_ne!(next.generation(), ring.plan.generation());
+    assert!(ring.host.apply(&plan(&next, NodeId(0))).unwrap().is_ok());
+    ring.host.settle();
+    path_event(&mut ring.host, &[]);
+    assert_eq!(ring.sends(2), [Some(5), None]);
+    ring.plan = next;
+    ring.hears(&all(&[(1, 2), (2, 1)]));
+    assert_eq!(ring.sends(2), [Some(5), None]);
+    ring.hears(&all(&[]));
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+}
