@@ -99,7 +99,7 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
         let mut wrong = Vec::new();
         let mut times = Vec::new();
         for (after, lost) in [("the last failure", lost), ("the heal", BTreeSet::new())] {
-            let (took, silent, limit) = answers(&lab, &lost)?;
+            let Answered { took, silent, limit } = answers(&lab, &lost)?;
             if took > limit || !silent.is_empty() {
                 wrong.push(format!("{:.1} s after {after} {silent:?}", took.as_secs_f64()));
             }
@@ -159,11 +159,17 @@ fn switches(lab: &Lab, round: usize) -> Result<Vec<Fault>, String> {
     Ok(vec![all[a].clone(), all[b].clone()])
 }
 
-/// How long it takes until all joined pairs answer, the pairs that did not at last, and the longest time that is good.
-fn answers(
-    lab: &Lab,
-    lost: &BTreeSet<Crossing>,
-) -> Result<(Duration, Vec<(String, String)>, Duration), String> {
+/// What became of the pairs that are joined.
+struct Answered {
+    /// How long it took until all of them answered.
+    took: Duration,
+    /// Those that did not at last.
+    silent: Vec<(String, String)>,
+    /// The longest time that is good.
+    limit: Duration,
+}
+
+fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
     let joined = joined(lab, lost);
     let record = lab.directory().load_up().map_err(|e| e.to_string())?;
     let wait = Duration::from_millis(300);
@@ -185,7 +191,7 @@ fn answers(
             );
         }
         if silent.is_empty() || asked > PATIENCE {
-            return Ok((asked, silent, HEALED.mul_f64(slowness)));
+            return Ok(Answered { took: asked, silent, limit: HEALED.mul_f64(slowness) });
         }
     }
 }
