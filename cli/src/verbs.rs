@@ -52,7 +52,7 @@ pub enum Verb {
     Unpin(node::Unpin),
     /// Show which plan this node has, and whether all of it works.
     Status(node::Status),
-    /// List what is believed broken, which nodes are reached round it, and which are not.
+    /// List what is broken, what goes round it, and what is cut off.
     Failures(node::Failures),
     /// Show where the kernel differs from this node's part of the plan.
     Diff(node::Diff),
