@@ -80,6 +80,10 @@ const KNOWN: &[Known] = &[
     ("push_spilled_frames_total", "Frames that waited because the NIC was busy.", &["interface"]),
     ("push_waiting_bytes", "Bytes that wait for the NIC.", &["interface"]),
     ("push_waiting_bytes_most", "The most bytes that have waited for the NIC.", &["interface"]),
+    ("records", "Nodes of which this node has a record.", &[]),
+    ("records_held_total", "Records that were not taken: too many, too often, or forged.", &[]),
+    ("records_refused_total", "Frames of records from no neighbour, or malformed.", &[]),
+    ("records_unsent_total", "Frames of records that could not be sent.", &[]),
     ("repairs_total", "Repairs of drift.", &[]),
 ];
 
@@ -105,6 +109,7 @@ pub(super) fn exposition(status: &Status, counters: &[CounterLine]) -> String {
         ("fused_vlans", "VLANs out of use.", count(&status.fused)),
         ("unproven_vlans", "VLANs that are not proven yet.", count(&status.unproven)),
         ("destinations_on_backup", "Destinations reached by their backup.", count(&status.backup)),
+        ("destinations_cut", "Destinations that nothing leads to.", count(&status.cut)),
         (
             "destinations_unprotected",
             "Destinations reached as planned, without the backup of the plan.",
