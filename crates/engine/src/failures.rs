@@ -89,7 +89,10 @@ impl Engine {
                     let mut ends = [(from, hop.nic), (hop.to, hop.to_nic)];
                     ends.sort_unstable();
                     let [a, b] = ends.map(|(node, nic)| end(node, nic));
-                    broken.entry(("hop", format!("{a}-{b}"))).or_default().insert(name(from));
+                    broken
+                        .entry(("hop", format!("{a}-{b}")))
+                        .or_default()
+                        .insert(name(if known.speaks(from) { from } else { hop.to }));
                 }
             }
         }
@@ -116,7 +119,12 @@ impl Engine {
             let others = others
                 .filter(|dst| !cut.contains(&name(*dst)))
                 .filter(|dst| !known.remaining.keeps(current.id, *dst, state));
-            let path = |dst| Some(line(dst, known.remaining.way(current.id, dst, state)?));
+            let path = |dst| {
+                Some(line(
+                    dst,
+                    known.remaining.way(current.id, dst, state, |node| known.speaks(node))?,
+                ))
+            };
             return others.filter_map(path).collect();
         }
         let mut around = Vec::new();

@@ -146,8 +146,8 @@ impl Gated<'_> {
     }
 
     /// The usable part of an open route, or a replacement; `None` if the kernel has one at another
-    /// metric, or where nothing leads there. If all paths are kept free, they are used nevertheless; if all are broken, the route
-    /// stays as it is, because a doubtful path is better than none.
+    /// metric, or where nothing leads there. If all paths are kept free, they are used nevertheless; if all are
+    /// broken, the route stays as it is, because a doubtful path is better than none.
     pub(super) fn live(&self, key: (Prefix, u32), open: WantedRoute) -> Option<WantedRoute> {
         if let Some(healed) = self.healed.routes.get(&key.0) {
             return healed.route(key.1, &open);

@@ -14,6 +14,11 @@ use tresse_reconcile::{METRIC_PRIMARY, Nexthop, WantedRoute};
 pub(super) struct Healing {
     /// What other nodes say of their hops.
     pub(super) reports: BTreeMap<Origin, Report>,
+    /// Does one of them name a failure?
+    pub(super) failing: bool,
+    /// The nodes whose reports are those of the state file, and until when these are believed.
+    pub(super) recalled: BTreeSet<Origin>,
+    pub(super) recalled_until: Option<u64>,
     /// What this node said last.
     pub(super) said: Option<Report>,
     /// What `since` and `healed` were made of.
@@ -22,6 +27,14 @@ pub(super) struct Healing {
     pub(super) since: BTreeMap<String, u64>,
     /// What is not as planned, of the plan in force.
     pub(super) healed: Healed,
+}
+
+impl Healing {
+    /// What the state file has.
+    pub(super) fn recall(reports: &BTreeMap<Origin, Report>) -> Self {
+        let recalled = reports.keys().copied().collect();
+        Self { reports: reports.clone(), failing: !reports.is_empty(), recalled, ..Self::default() }
+    }
 }
 
 /// What is known of failures.

@@ -6,6 +6,7 @@
 //! send into one that it knew.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tresse_base::id::NodeId;
 use tresse_frame::records::Origin;
@@ -18,15 +19,27 @@ use super::healed::{Healed, HealedRoute, Seen};
 use super::prepared::{Prepared, digest};
 use super::{Effect, Engine};
 
+/// What a node says of a hop: its state, and whether its neighbour is there by echoes alone.
+type Word = (HopState, bool);
+
+/// News of others that come within this time are acted on together.
+const GATHER_MS: u64 = 100;
+
 /// What is known of all hops of a plan.
 pub(super) struct Known<'a> {
     pub(super) remaining: &'a Remaining,
     hops: Vec<Vec<HopState>>,
+    /// By node: does its daemon answer? Else its hops are known by its neighbours' word.
+    speaks: Vec<bool>,
 }
 
 impl Known<'_> {
     pub(super) fn state(&self, node: NodeId, at: usize) -> HopState {
         self.hops[node.index()].get(at).copied().unwrap_or_default()
+    }
+
+    pub(super) fn speaks(&self, node: NodeId) -> bool {
+        self.speaks[node.index()]
     }
 }
 
@@ -34,23 +47,56 @@ impl Engine {
     /// Records what other nodes say; `None`: nothing more.
     pub(super) fn reported(&mut self, reports: BTreeMap<Origin, Option<Report>>) {
         for (origin, report) in reports {
+            self.healing.recalled.remove(&origin);
             match report {
                 Some(report) => drop(self.healing.reports.insert(origin, report)),
                 None => drop(self.healing.reports.remove(&origin)),
             }
         }
-        let failing = self.healing.reports.iter().filter(|(_, report)| names_failure(report));
-        let failing: BTreeMap<_, _> = failing.map(|(of, report)| (*of, report.clone())).collect();
+        self.keep_failures();
+    }
+
+    /// Keeps in the state file what others say of failures, as far as one of the plans knows them.
+    fn keep_failures(&mut self) {
+        let mut failing = BTreeMap::new();
+        for plan in [&self.stored.current, &self.stored.previous].into_iter().flatten() {
+            let Some(remaining) = &plan.index.remaining else { continue };
+            let generation = plan.digest();
+            for node in (0..remaining.nodes()).map(NodeId::from) {
+                let of = origin(plan.index.node(node));
+                let report = self.healing.reports.get(&of);
+                let said =
+                    report.filter(|said| said.generation == generation && names_failure(said));
+                failing.extend(said.map(|said| {
+                    let hops = said.hops.iter().take(remaining.hops(node).len()).copied().collect();
+                    (of, Report { generation, hops, ..Report::default() })
+                }));
+            }
+        }
+        self.healing.failing = self.healing.reports.values().any(names_failure);
         if failing != self.stored.reports {
             self.stored.reports = failing;
-            // Stored together with the next change.
             self.dirty = true;
+            let at = self.now + GATHER_MS;
+            self.converge_at = Some(self.converge_at.map_or(at, |due| due.min(at)));
+        }
+    }
+
+    /// Forgets what the state file had of nodes that have said nothing since this daemon started.
+    fn forget_recalled(&mut self) {
+        if self.healing.recalled_until.is_some_and(|at| at <= self.now) {
+            self.healing.recalled_until = None;
+            for of in std::mem::take(&mut self.healing.recalled) {
+                self.healing.reports.remove(&of);
+            }
+            self.keep_failures();
         }
     }
 
     /// Says what this node knows of its hops, and converges if a destination is to be reached otherwise than
     /// before.
     pub(super) fn heal(&mut self, out: &mut Vec<Effect>) {
+        self.forget_recalled();
         let Some(current) = self.stored.current.clone().filter(|_| self.settings.bfd) else {
             (self.healing.healed, self.healing.seen) = Default::default();
             return;
@@ -86,12 +132,15 @@ impl Engine {
     }
 
     /// What is not as planned; `dark`: interfaces without carrier.
-    pub(super) fn healed(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Healed {
+    pub(super) fn healed(&self, plan: &Arc<Prepared>, dark: &BTreeSet<&str>) -> Healed {
         let Some(known) = self.known(plan, dark) else { return Healed::default() };
         let (remaining, me) = (known.remaining, plan.id);
         let watches: BTreeMap<NodeId, &Watch> =
             plan.watches.paths().iter().map(|watch| (watch.id.dst, watch)).collect();
         let state = |node, at| known.state(node, at);
+        let free = self.kept_free(plan);
+        let is_drained =
+            |hop: Hop| watches.get(&hop.to).is_some_and(|watch| free.drained.contains(&watch.id));
         let mut healed = Healed::default();
         for pair in plan.index.pairs() {
             let dst = pair[0].id.dst;
@@ -99,9 +148,14 @@ impl Engine {
             if keeps(me) && remaining.beside(me, dst).all(|node| node == dst || keeps(node)) {
                 continue;
             }
-            let ways = remaining.ways(dst, state);
+            let ways = remaining.ways(dst, state, |node| known.speaks(node));
             let destinations = pair[0].nexthops.iter().map(|(prefix, _)| *prefix);
             let (hop, other) = match ways[me.index()] {
+                Way::Around { hop, other: Some(other) }
+                    if is_drained(hop) && !is_drained(other) =>
+                {
+                    (Some(other), Some(hop))
+                }
                 Way::Around { hop, other } => (Some(hop), other),
                 Way::Cut => (None, None),
                 Way::Planned | Way::Backup | Way::Unproven => {
@@ -130,49 +184,73 @@ impl Engine {
         let remaining = plan.index.remaining.as_ref()?;
         let own = self.own_hops(plan, remaining, dark);
         let nodes = || (0..remaining.nodes()).map(NodeId::from);
-        let fails = |states: &Vec<HopState>| {
+        let fails = |states: &[HopState]| {
             states.iter().any(|state| matches!(state, HopState::Held | HopState::Broken))
         };
-        if !fails(&own) && self.stored.reports.is_empty() {
+        if !fails(&own) && !self.healing.failing {
             return None;
         }
+        let silent = self.silent(plan);
+        let watches = plan.watches.paths().iter();
+        let silent: BTreeSet<NodeId> =
+            watches.filter(|watch| silent.contains(&watch.id)).map(|watch| watch.id.dst).collect();
         let mut said: Vec<_> = nodes().map(|node| self.said(plan, remaining, node)).collect();
-        *said.get_mut(plan.id.index())? = Some(own);
-        if !said.iter().flatten().any(fails) {
+        let own = own.into_iter().zip(remaining.hops(plan.id));
+        let own = own.map(|(state, hop)| (state, silent.contains(&hop.to)));
+        *said.get_mut(plan.id.index())? = Some(own.collect());
+        // Who is there by echoes alone is not believed: its daemon may be dead.
+        let speaks: Vec<bool> = nodes()
+            .map(|node| {
+                let word = |(from, at): &(NodeId, usize)| said[from.index()].as_ref()?.get(*at);
+                let there = |(state, _): &&Word| matches!(state, HopState::Sound | HopState::Held);
+                let mut words = remaining.arriving(node).iter().filter_map(word).filter(there);
+                let silent = words.clone().next().is_some() && words.all(|(_, silent)| *silent);
+                node == plan.id || said[node.index()].is_some() && !silent
+            })
+            .collect();
+        let known = said.iter().zip(&speaks).filter(|(_, speaks)| **speaks);
+        if !known
+            .into_iter()
+            .any(|(said, _)| said.iter().flatten().any(|(state, _)| fails(&[*state])))
+        {
             return None;
         }
         // Of a node that says nothing, its neighbours know the hops in the other direction.
         let word = |node: NodeId, hop: &Hop| {
             let back = Hop { nic: hop.to_nic, to: node, to_nic: hop.nic };
             let at = remaining.hops(hop.to).iter().position(|other| *other == back)?;
-            said[hop.to.index()].as_ref()?.get(at).copied()
+            let said = said[hop.to.index()].as_ref().filter(|_| speaks[hop.to.index()])?;
+            said.get(at).map(|(state, _)| *state)
         };
         let of = |node: NodeId| match &said[node.index()] {
-            Some(states) => states.clone(),
-            None => {
+            Some(said) if speaks[node.index()] => said.iter().map(|(state, _)| *state).collect(),
+            _ => {
                 let hops = remaining.hops(node).iter();
                 hops.map(|hop| word(node, hop).unwrap_or_default()).collect()
             }
         };
-        Some(Known { remaining, hops: nodes().map(of).collect() })
+        Some(Known { remaining, hops: nodes().map(of).collect(), speaks })
     }
 
     /// What a node says of its hops; also while it has the other one of two plans.
-    fn said(&self, plan: &Prepared, remaining: &Remaining, node: NodeId) -> Option<Vec<HopState>> {
+    fn said(&self, plan: &Prepared, remaining: &Remaining, node: NodeId) -> Option<Vec<Word>> {
         let name = plan.index.node(node);
         let report = self.healing.reports.get(&origin(name))?;
-        let states = report.hops.iter().map(|state| hop_state(*state));
+        let words = report.hops.iter().enumerate();
+        let words = words.map(|(at, state)| (hop_state(*state), report.silent.contains(&at)));
         if report.generation == plan.digest() {
-            return Some(states.collect());
+            let mut words: Vec<Word> = words.collect();
+            words.resize(remaining.hops(node).len(), Word::default());
+            return Some(words);
         }
         let plans = [&self.stored.current, &self.stored.previous].into_iter().flatten();
         let other = plans.into_iter().find(|other| other.digest() == report.generation)?;
         let there = other.index.remaining.as_ref()?;
         let id = (0..there.nodes()).map(NodeId::from).find(|id| other.index.node(*id) == name)?;
         let to = there.hops(id).iter().map(|hop| other.index.node(hop.to));
-        let states: BTreeMap<&str, HopState> = to.zip(states).collect();
-        let state = |hop: &Hop| states.get(plan.index.node(hop.to)).copied().unwrap_or_default();
-        Some(remaining.hops(node).iter().map(state).collect())
+        let words: BTreeMap<&str, Word> = to.zip(words).collect();
+        let word = |hop: &Hop| words.get(plan.index.node(hop.to)).copied().unwrap_or_default();
+        Some(remaining.hops(node).iter().map(word).collect())
     }
 
     /// What this node knows of its own hops.
@@ -200,8 +278,14 @@ impl Engine {
     fn report_of(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Option<Report> {
         let remaining = plan.index.remaining.as_ref()?;
         let hops = self.own_hops(plan, remaining, dark);
+        let silent = self.silent(plan);
+        let watches = plan.watches.paths().iter().filter(|watch| silent.contains(&watch.id));
+        let silent: BTreeSet<NodeId> = watches.map(|watch| watch.id.dst).collect();
+        let places = remaining.hops(plan.id).iter().enumerate();
+        let places = places.filter(|(_, hop)| silent.contains(&hop.to)).map(|(at, _)| at);
         Some(Report {
             generation: plan.digest(),
+            silent: places.collect(),
             hops: hops.into_iter().map(path_state).collect(),
             ..Report::default()
         })

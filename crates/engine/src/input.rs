@@ -115,6 +115,9 @@ pub enum Input {
         held: BTreeSet<PathId>,
         /// Paths that are shown to be sound.
         up: BTreeSet<PathId>,
+        /// Paths whose sessions are not up: what is sound of them is so by echoes.
+        #[serde(default)]
+        silent: BTreeSet<PathId>,
     },
     /// Other nodes say something new of the hops to their neighbours; `None`: nothing more.
     Reports(BTreeMap<Origin, Option<Report>>),

@@ -101,6 +101,8 @@ const REPAIR_MS: u64 = 2000;
 /// First and longest wait before a failed convergence is tried again.
 const RETRY_MS: u64 = 1000;
 const RETRY_MAX_MS: u64 = 60_000;
+/// How long after its start a daemon believes what its state file has of other nodes' failures, unless they say so.
+const RECALLED_MS: u64 = 300_000;
 /// Largest number of control calls that wait for a running transaction.
 const WAITING_CALLS: usize = 32;
 
@@ -183,7 +185,7 @@ impl Engine {
         Self {
             settings,
             now: 0,
-            healing: Healing { reports: stored.reports.clone(), ..Healing::default() },
+            healing: Healing::recall(&stored.reports),
             stored,
             dirty: false,
             job: None,
@@ -234,8 +236,8 @@ impl Engine {
                     return effects;
                 }
             }
-            Input::PathEvent { generation, down, held, up } => {
-                self.seen(generation, &down, &up, out);
+            Input::PathEvent { generation, down, held, up, silent } => {
+                self.seen(generation, &down, (&up, &silent), out);
                 self.doubt(generation, &down, &held, out);
             }
             Input::Reports(reports) => self.reported(reports),
@@ -257,7 +259,11 @@ impl Engine {
         let jobs = jobs.into_iter().flatten().filter(|_| idle);
         let canaries = self.canaries.values().filter_map(Canary::deadline);
         let transition = self.transition.deadline().filter(|_| self.stored.in_transition);
-        jobs.chain(canaries).chain(transition).chain(self.refresh.values().map(|r| r.due)).min()
+        jobs.chain(canaries)
+            .chain(self.healing.recalled_until)
+            .chain(transition)
+            .chain(self.refresh.values().map(|r| r.due))
+            .min()
     }
 
     /// The plan in force.
@@ -267,6 +273,8 @@ impl Engine {
     }
 
     fn start(&mut self, now: u64, configured: Option<Box<Prepared>>, out: &mut Vec<Effect>) {
+        self.healing.recalled_until =
+            (!self.healing.recalled.is_empty()).then_some(now + RECALLED_MS);
         if self.stored.unconfirmed.is_some() {
             self.dirty = true;
             self.go_back();

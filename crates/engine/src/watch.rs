@@ -53,6 +53,11 @@ impl Engine {
         paths_by(plan, &self.paths.sound)
     }
 
+    /// The paths of a plan whose sessions are not up.
+    pub(super) fn silent(&self, plan: &Prepared) -> BTreeSet<PathId> {
+        paths_by(plan, &self.paths.silent)
+    }
+
     /// Those of the broken paths of a plan that are better than none, the best first: shown to be sound
     /// again, and only suspected.
     pub(super) fn doubtful(&self, plan: &Prepared) -> [BTreeSet<PathId>; 2] {
@@ -81,7 +86,7 @@ impl Engine {
         &mut self,
         generation: [u8; 8],
         down: &BTreeSet<PathId>,
-        up: &BTreeSet<PathId>,
+        (up, silent): (&BTreeSet<PathId>, &BTreeSet<PathId>),
         out: &mut Vec<Effect>,
     ) {
         let Some(current) = self.stored.current.clone() else { return };
@@ -100,8 +105,10 @@ impl Engine {
         let unknown = |nexthop: &&Nexthop| watches.path_of(nexthop).is_none();
         let old = self.stored.broken.iter().filter(unknown).filter(|_| self.held_plan().is_some());
         let dead: BTreeSet<Nexthop> = dead.chain(old).cloned().collect();
-        self.paths.sound =
-            paths(up).into_iter().flat_map(|watch| watch.nexthops.iter().cloned()).collect();
+        let first_hops = |of| -> BTreeSet<Nexthop> {
+            paths(of).into_iter().flat_map(|watch| watch.nexthops.iter().cloned()).collect()
+        };
+        (self.paths.sound, self.paths.silent) = (first_hops(up), first_hops(silent));
         let mut news = Vec::new();
         for (alert, kind, paths, message) in [
             (

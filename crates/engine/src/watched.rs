@@ -21,6 +21,8 @@ pub(super) struct Paths {
     pub(super) broken: BTreeSet<PathId>,
     /// First hops of paths that are shown to be sound.
     pub(super) sound: BTreeSet<Nexthop>,
+    /// First hops of paths whose sessions are not up.
+    pub(super) silent: BTreeSet<Nexthop>,
     /// First hops of broken paths that are shown to be sound again, but not trusted yet: used where nothing
     /// else is whole.
     pub(super) held: BTreeSet<Nexthop>,

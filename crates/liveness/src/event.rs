@@ -17,6 +17,9 @@ pub struct PathEvent {
     pub held: BTreeSet<PathId>,
     /// Paths that are proven to lead to the peer, and not held down.
     pub up: BTreeSet<PathId>,
+    /// Paths whose sessions are not up. One of them that is proven is so by echoes: the peer's kernel answers, and its
+    /// daemon may be dead.
+    pub silent: BTreeSet<PathId>,
     /// The sessions.
     pub sessions: Vec<SessionLine>,
 }

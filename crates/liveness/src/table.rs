@@ -356,6 +356,9 @@ impl SessionTable {
             down: self.which(|entry| entry.verdict.is_broken()),
             held: self.which(|entry| entry.verdict.is_held()),
             up: self.which(|entry| entry.verdict.is_sound(now)),
+            silent: self.which(|entry| {
+                entry.session.as_ref().is_none_or(|session| session.state() != SessionState::Up)
+            }),
             sessions: self.entries.values().filter_map(line).collect(),
         })
     }

@@ -114,8 +114,9 @@ impl Remaining {
         from: NodeId,
         to: NodeId,
         state: impl Fn(NodeId, usize) -> HopState,
+        speaks: impl Fn(NodeId) -> bool,
     ) -> Option<Vec<NodeId>> {
-        let ways = self.ways(to, state);
+        let ways = self.ways(to, state, speaks);
         let (mut nodes, mut came) = (vec![from], None);
         while let Some(&at) = nodes.last().filter(|at| **at != to) {
             let table = self.routes().find(at, came, to).table;
@@ -134,17 +135,28 @@ impl Remaining {
     }
 
     /// The ways to `to` from every node, by node. `state`: what is known of the hop of a node that has this place among
-    /// [`hops`](Self::hops). O(hops).
+    /// [`hops`](Self::hops). `speaks`: whether a node's daemon answers; one that does not goes on by its planned route
+    /// alone. O(hops).
     #[must_use]
-    pub fn ways(&self, to: NodeId, state: impl Fn(NodeId, usize) -> HopState) -> Vec<Way> {
+    pub fn ways(
+        &self,
+        to: NodeId,
+        state: impl Fn(NodeId, usize) -> HopState,
+        speaks: impl Fn(NodeId) -> bool,
+    ) -> Vec<Way> {
         let keeps = self.planned(to, &state);
+        let may_pass = |node: NodeId| node == to || self.transit[node.index()];
+        let passes = |node: NodeId| {
+            let knows = node == to || speaks(node) || keeps[node.index()].is_some();
+            knows && may_pass(node)
+        };
         let is_sound = |from, at| state(from, at) == HopState::Sound;
         let is_proven = |from, at| matches!(state(from, at), HopState::Sound | HopState::Held);
         let may = |from, at| state(from, at) != HopState::Broken;
-        let sound = self.distances(to, &keeps, is_sound);
+        let sound = self.distances(&keeps, &passes, is_sound);
         // Who has a way over sound hops keeps it, and the distance by it.
-        let proven = self.distances(to, &sound, is_proven);
-        let possible = self.distances(to, &proven, may);
+        let proven = self.distances(&sound, &passes, is_proven);
+        let possible = self.distances(&proven, &may_pass, may);
         let way = |node: NodeId| {
             let [keeps_it, sound_at, proven_at, possible_at] =
                 [&keeps, &sound, &proven, &possible].map(|of| of[node.index()]);
@@ -156,16 +168,23 @@ impl Remaining {
             if begins_broken && self.backs_up(node, to, &keeps, &state) {
                 return Way::Backup;
             }
+            let backup = self.routes().backup(node, to);
+            let backed_up = backup.is_some_and(|hop| !self.state(node, hop, &state).was_broken());
+            let hops = || self.hops(node).iter().enumerate();
+            let passing = || hops().filter(|(_, hop)| passes(hop.to));
             match (sound_at, proven_at, possible_at) {
                 (Some(distance), ..) => {
-                    self.around(node, to, distance, &sound, |at| is_sound(node, at))
+                    let usable = passing().filter(|(at, _)| is_sound(node, *at));
+                    self.around(node, to, distance, &sound, usable)
                 }
                 (_, Some(distance), _) => {
-                    self.around(node, to, distance, &proven, |at| is_proven(node, at))
+                    let usable = passing().filter(|(at, _)| is_proven(node, *at));
+                    self.around(node, to, distance, &proven, usable)
                 }
-                (_, _, Some(_)) if begins_broken => Way::Unproven,
+                (_, _, Some(_)) if begins_broken && backed_up => Way::Unproven,
                 (_, _, Some(distance)) => {
-                    self.around(node, to, distance, &possible, |at| may(node, at))
+                    let usable = hops().filter(|(at, hop)| may(node, *at) && may_pass(hop.to));
+                    self.around(node, to, distance, &possible, usable)
                 }
                 _ => Way::Cut,
             }
@@ -282,8 +301,8 @@ impl Remaining {
     /// way over hops that are usable.
     fn distances(
         &self,
-        to: NodeId,
         keeps: &[Option<usize>],
+        passes: impl Fn(NodeId) -> bool,
         is_usable: impl Fn(NodeId, usize) -> bool,
     ) -> Vec<Option<usize>> {
         let mut distances = keeps.to_vec();
@@ -299,7 +318,7 @@ impl Remaining {
                 _ => reached.pop_front(),
             };
             let Some((distance, node)) = next else { return distances };
-            if node != to && !self.transit[node.index()] {
+            if !passes(node) {
                 continue;
             }
             for (from, at) in &self.arriving[node.index()] {
@@ -311,14 +330,14 @@ impl Remaining {
         }
     }
 
-    /// The way of a node that does not keep its planned route, and is at this distance.
-    fn around(
+    /// The way of a node that does not keep its planned route, and is at this distance, by one of these hops.
+    fn around<'a>(
         &self,
         node: NodeId,
         to: NodeId,
         distance: usize,
         distances: &[Option<usize>],
-        is_usable: impl Fn(usize) -> bool,
+        usable: impl Iterator<Item = (usize, &'a Hop)>,
     ) -> Way {
         let (main, backup) = (self.routes().main(node, to), self.routes().backup(node, to));
         let preference = |hop: Hop| {
@@ -326,12 +345,9 @@ impl Remaining {
             let number = Random::new(numbers[0] << 42 ^ numbers[1] << 21 ^ numbers[2]).number();
             (hop != main, Some(hop) != backup, number)
         };
-        let usable = |(at, hop): (usize, &Hop)| {
-            let crosses = hop.to == to || self.transit[hop.to.index()];
-            let there = distances[hop.to.index()].filter(|_| crosses && is_usable(at))?;
-            Some((there, preference(*hop), *hop))
-        };
-        let mut hops: Vec<_> = self.hops(node).iter().enumerate().filter_map(usable).collect();
+        let mut hops: Vec<_> = usable
+            .filter_map(|(_, hop)| Some((distances[hop.to.index()]?, preference(*hop), *hop)))
+            .collect();
         hops.sort_unstable_by_key(|(there, preference, _)| (*there, *preference));
         let Some((_, _, hop)) = hops.first().copied() else { return Way::Cut };
         // Whoever is not farther away never sends back to this node.

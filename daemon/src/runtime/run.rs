@@ -1,5 +1,5 @@
-//! Runs the daemon: one loop takes kernel events, control calls, path events, received frames, signals and timers, and feeds
-//! each to the engine.
+//! Runs the daemon: one loop takes kernel events, control calls, path events, received frames, signals and timers,
+//! and feeds each to the engine.
 
 use std::time::Duration;
 
@@ -95,19 +95,15 @@ impl Daemon {
                     self.step(Input::Changed { overrun });
                 }
                 event = self.detector.path_event() => {
+                    // What came before a neighbour began anew is no word of it.
+                    self.hear_records(&mut passed_on);
                     self.flood.hear_of(&event);
-                    let PathEvent { generation, down, held, up, .. } = event;
-                    self.step(Input::PathEvent { generation, down, held, up });
+                    let PathEvent { generation, down, held, up, silent, .. } = event;
+                    self.step(Input::PathEvent { generation, down, held, up, silent });
                 }
                 Some(received) = passed_on.recv() => {
                     self.flood.hear(&received);
-                    while let Ok(received) = passed_on.try_recv() {
-                        self.flood.hear(&received);
-                    }
-                    let reports = self.flood.news();
-                    if !reports.is_empty() {
-                        self.step(Input::Reports(reports));
-                    }
+                    self.hear_records(&mut passed_on);
                 }
                 Some(frame) = heard.recv() => {
                     self.neighbours.hear(&self.engine, &frame);
@@ -125,6 +121,7 @@ impl Daemon {
                         self.step(Input::Tick);
                     }
                     self.flood.send();
+                    self.hear_records(&mut passed_on);
                     self.tried.take_if(|tried| tried.until() <= Instant::now());
                 }
             }
@@ -142,5 +139,16 @@ impl Daemon {
         metrics.iter().for_each(|metrics| metrics.abort());
         tracing::info!("stopped; the kernel keeps what was installed");
         Ok(())
+    }
+
+    /// Hears the records that wait, and tells the engine what is new.
+    fn hear_records(&mut self, passed_on: &mut mpsc::Receiver<flood::Received>) {
+        while let Ok(received) = passed_on.try_recv() {
+            self.flood.hear(&received);
+        }
+        let reports = self.flood.news();
+        if !reports.is_empty() {
+            self.step(Input::Reports(reports));
+        }
     }
 }

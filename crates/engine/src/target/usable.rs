@@ -37,13 +37,13 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     if let Some(old) = old {
         keep_tables(&mut wanted, &old.prepared.wanted, &kept);
     }
-    if new.prepared.routes_for_others() {
-        for_others(&mut wanted, plans);
-    }
     let straight = |dst: &Prefix| {
         [Some(new), old].into_iter().flatten().any(|g| g.healed.straight.contains(dst))
     };
     wanted.xy.tables.retain(|(_, destination), _| !straight(destination));
+    if new.prepared.routes_for_others() {
+        for_others(&mut wanted, plans);
+    }
     if engines.labels == LabelEngine::Kernel {
         wanted.labels = labels(new, old, &mut pending);
     }

@@ -138,6 +138,12 @@ fn what_others_said_of_failures_outlives_the_daemon() {
     ring.hears(&all(&[(1, 2), (2, 1)]));
     ring.host.restart();
     assert_eq!(ring.sends(2), [Some(5), None]);
+    // Who says nothing for long is not believed for ever.
+    ring.host.run_until(ring.host.now + 300_000);
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+    assert!(ring.host.disk.reports.is_empty());
+    ring.hears(&all(&[(1, 2), (2, 1)]));
+    assert_eq!(ring.sends(2), [Some(5), None]);
     ring.hears(&all(&[]));
     assert_eq!(ring.sends(2), [Some(1), Some(5)]);
     assert!(ring.host.disk.reports.is_empty());
@@ -198,5 +204,24 @@ fn a_plan_is_changed_while_a_cable_between_two_others_is_broken() {
     ring.hears(&all(&[(1, 2), (2, 1)]));
     assert_eq!(ring.sends(2), [Some(5), None]);
     ring.hears(&all(&[]));
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+}
+
+/// Its kernel goes on, but what it said last may be hours old.
+#[test]
+fn a_node_that_is_there_by_echoes_alone_is_not_believed() {
+    let mut ring = Ring::new();
+    ring.hears(&all(&[(2, 1)]));
+    assert_eq!(ring.sends(2), [Some(1), Some(5)], "n1 says that its hop to n2 is sound");
+    let path = |dst| PathId { src: NodeId(0), dst: NodeId(dst), rank: 0 };
+    let generation = ring.host.watching.generation;
+    let up = [path(1), path(5)].into();
+    let silent = [path(1)].into();
+    let (down, held) = Default::default();
+    ring.host.input(Input::PathEvent { generation, down, held, up, silent });
+    ring.host.settle();
+    assert_eq!(ring.sends(2), [Some(5), None]);
+    assert_eq!(ring.sends(1), [Some(1), Some(5)]);
+    path_event(&mut ring.host, &[]);
     assert_eq!(ring.sends(2), [Some(1), Some(5)]);
 }

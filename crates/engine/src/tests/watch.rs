@@ -47,6 +47,7 @@ pub(super) fn path_event(host: &mut Host, down: &[PathId]) {
         down,
         held: BTreeSet::new(),
         up,
+        silent: BTreeSet::new(),
     });
     host.settle();
 }
@@ -126,7 +127,13 @@ fn a_path_on_trial_is_used_where_nothing_else_is_whole() {
     let mut say = |held: &[PathId]| {
         let held = held.iter().copied().collect();
         let (generation, down) = (host.watching.generation, all.clone());
-        host.input(Input::PathEvent { generation, down, held, up: BTreeSet::new() });
+        host.input(Input::PathEvent {
+            generation,
+            down,
+            held,
+            up: BTreeSet::new(),
+            silent: BTreeSet::new(),
+        });
         host.settle();
         (via(&host), host.engine.status(host.now).cut)
     };
@@ -155,6 +162,7 @@ fn what_was_seen_of_another_plan_means_nothing() {
             down: [path].into(),
             held: BTreeSet::new(),
             up: BTreeSet::new(),
+            silent: BTreeSet::new(),
         });
     }
     host.settle();
@@ -247,7 +255,13 @@ fn broken_paths_of_the_old_plan_are_not_used_while_plans_change() {
     assert!(host.disk.in_transition);
     let up = host.watching.paths.iter().map(|path| path.id).collect();
     let generation = host.watching.generation;
-    host.input(Input::PathEvent { generation, down: BTreeSet::new(), held: BTreeSet::new(), up });
+    host.input(Input::PathEvent {
+        generation,
+        down: BTreeSet::new(),
+        held: BTreeSet::new(),
+        up,
+        silent: BTreeSet::new(),
+    });
     host.run_until(host.now + 100);
     assert!(host.disk.in_transition);
     // A NIC's address has one path, because it names that NIC.

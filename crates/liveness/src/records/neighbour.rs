@@ -119,7 +119,9 @@ impl Neighbour {
                 break;
             }
             let wait = AGAIN * (1 << owed.sent.min(DOUBLED_MOST));
-            owed.at = now + wait.mul_f64(0.75 + 0.25 * random.fraction());
+            // What was sent apart goes together from the second time on.
+            let at = now + wait.mul_f64(0.75 + 0.25 * random.fraction());
+            owed.at = TOGETHER * at.div_duration_f64(TOGETHER).ceil() as u32;
             owed.sent += 1;
         }
         if packets.len() >= PACKETS {
@@ -140,7 +142,9 @@ impl Neighbour {
 
 /// When what was not acknowledged is sent again; each time that doubles.
 const AGAIN: Duration = Duration::from_millis(100);
-const DOUBLED_MOST: u32 = 4;
+const DOUBLED_MOST: u32 = 6;
+/// It is sent again at multiples of this time: a neighbour that never answers gets few packets.
+const TOGETHER: Duration = Duration::from_millis(50);
 /// So many packets go to a neighbour at once, and the next ones after a pause: less than the smallest
 /// receive buffer of a socket holds.
 const PACKETS: usize = 32;

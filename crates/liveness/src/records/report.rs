@@ -7,6 +7,7 @@
 //! | 3 | a drained part, as text; once for each |
 //! | 4 | the paths that end at it: the number of ranks (1 byte), and 2 bits for each path: by source in the order of the plan, which leaves out the node itself, and rank; the first path in the lowest bits of the first byte. 0: unknown, 1: sound, 2: broken, 3: sound again, but broken a short while ago |
 //! | 5 | where nodes route: its hops to its neighbours, by NIC, then by the neighbour's number: 2 bits for each, as above |
+//! | 6 | of the hops of field 5 those whose neighbours are there by echoes alone, as their sessions are not up: a bit for each, as in field 2 |
 //!
 //! Fields that are absent are empty. Unknown fields are ignored.
 
@@ -30,6 +31,8 @@ pub struct Report {
     pub paths: Vec<PathState>,
     /// Where nodes route: its hops to its neighbours, by NIC, then by the neighbour's number.
     pub hops: Vec<PathState>,
+    /// Places in `hops` of those whose neighbours are there by echoes alone: their daemons may be dead.
+    pub silent: BTreeSet<usize>,
 }
 
 /// What a node knows of a path or hop.
@@ -71,11 +74,7 @@ impl Report {
     pub fn emit(&self) -> Vec<u8> {
         let mut content = Vec::new();
         push_field(&mut content, GENERATION, &self.generation);
-        if let Some(last) = self.dark.last() {
-            let mut bits = vec![0; last / 8 + 1];
-            self.dark.iter().for_each(|place| bits[place / 8] |= 1 << (place % 8));
-            push_field(&mut content, DARK, &bits);
-        }
+        push_places(&mut content, DARK, &self.dark);
         for part in &self.drained {
             push_field(&mut content, DRAINED, part.as_bytes());
         }
@@ -88,6 +87,7 @@ impl Report {
             let field: Vec<u8> = PathState::pack(&self.hops).collect();
             push_field(&mut content, HOPS, &field);
         }
+        push_places(&mut content, SILENT, &self.silent);
         content
     }
 
@@ -102,10 +102,8 @@ impl Report {
             let wrong = MalformedReport::Content { kind };
             match kind {
                 GENERATION => report.generation = field.try_into().map_err(|_| wrong)?,
-                DARK => {
-                    let is_set = |place: &usize| field[place / 8] >> (place % 8) & 1 == 1;
-                    report.dark = (0..field.len() * 8).filter(is_set).collect();
-                }
+                DARK => report.dark = places(field),
+                SILENT => report.silent = places(field),
                 DRAINED => {
                     let part = str::from_utf8(field).map_err(|_| wrong)?;
                     report.drained.insert(part.into());
@@ -120,6 +118,20 @@ impl Report {
         }
         Ok(report)
     }
+}
+
+/// Appends a field with a bit for each place, if there are any.
+fn push_places(content: &mut Vec<u8>, kind: u8, places: &BTreeSet<usize>) {
+    if let Some(last) = places.last() {
+        let mut bits = vec![0; last / 8 + 1];
+        places.iter().for_each(|place| bits[place / 8] |= 1 << (place % 8));
+        push_field(content, kind, &bits);
+    }
+}
+
+fn places(field: &[u8]) -> BTreeSet<usize> {
+    let is_set = |place: &usize| field[place / 8] >> (place % 8) & 1 == 1;
+    (0..field.len() * 8).filter(is_set).collect()
 }
 
 impl PathState {
@@ -151,6 +163,7 @@ const DARK: u8 = 2;
 const DRAINED: u8 = 3;
 const PATHS: u8 = 4;
 const HOPS: u8 = 5;
+const SILENT: u8 = 6;
 
 #[cfg(test)]
 mod tests {
@@ -166,6 +179,7 @@ mod tests {
             ranks: 2,
             paths: vec![Sound, Broken, Unknown, Sound, Broken, Unknown, Unknown, Unknown],
             hops: vec![Broken, Sound, Unknown, Unknown],
+            silent: [1].into(),
         };
         #[rustfmt::skip]
         let bytes = [
@@ -174,6 +188,7 @@ mod tests {
             3, 0, 0, 2, b's', b'3',
             4, 0, 0, 3, 2, 0b0100_1001, 0b0000_0010,
             5, 0, 0, 1, 0b0000_0110,
+            6, 0, 0, 1, 2,
         ];
         assert_eq!(report.emit(), bytes);
         assert_eq!(Report::parse(&bytes), Ok(report));

@@ -97,7 +97,7 @@ impl Fabric {
         let main = self.plan.node_routes().unwrap();
         let reached: Vec<_> = self.nodes().map(|from| self.reached(from, off)).collect();
         for to in self.nodes() {
-            let ways = self.remaining.ways(to, state);
+            let ways = self.remaining.ways(to, state, |_| true);
             let table = |at: NodeId, came: Option<usize>| {
                 let found = main.find(at, came, to).table;
                 found.filter(|_| !self.remaining.leads_away(at, to, &ways))
@@ -199,13 +199,33 @@ fn what_nothing_is_known_of_is_used_as_planned_only() {
         true => HopState::Broken,
         false => HopState::Unknown,
     };
-    let ways = ring.remaining.ways(to, state);
+    let ways = ring.remaining.ways(to, state, |_| true);
     assert_eq!(ways[..3], [Way::Unproven, Way::Planned, Way::Planned]);
     // To a node that keeps its planned route, by a hop that is known.
     let known = |of: NodeId, at: usize| match (of, at) == (NodeId(0), place(NodeId(0), NodeId(3))) {
         true => HopState::Sound,
         false => state(of, at),
     };
-    let ways = ring.remaining.ways(to, known);
+    let ways = ring.remaining.ways(to, known, |_| true);
     assert_eq!(ways[0] == Way::Backup, ways[3] == Way::Planned);
+}
+
+/// Its kernel goes on by the planned routes, and goes round nothing.
+#[test]
+fn a_node_whose_daemon_is_dead_is_crossed_where_its_planned_route_leads_only() {
+    let mesh = Fabric::new(TopologyShape::DirectMesh { dims: vec![3, 2] });
+    // (0,0), (1,0), (2,0), (0,1), ...
+    let [from, dead, to] = [0, 1, 2].map(NodeId);
+    let state = |of: NodeId, at: usize| match (of, mesh.remaining.hops(of)[at].to) {
+        ends if ends == (dead, to) || ends == (to, dead) => HopState::Broken,
+        _ => HopState::Sound,
+    };
+    let hop = |ways: &[Way]| match ways[from.index()] {
+        Way::Around { hop, .. } => hop.to,
+        way => panic!("{way:?}"),
+    };
+    assert_eq!(hop(&mesh.remaining.ways(to, state, |_| true)), dead, "it goes round itself");
+    assert_eq!(hop(&mesh.remaining.ways(to, state, |node| node != dead)), NodeId(3));
+    let ways = mesh.remaining.ways(NodeId(4), state, |node| node != dead);
+    assert_eq!(ways[from.index()], Way::Planned);
 }
