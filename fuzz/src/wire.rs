@@ -7,7 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tresse_frame::announce::Announcement;
 use tresse_frame::lldp::Lldp;
-use tresse_frame::records::{self, Origin};
+use tresse_frame::records::{self, Origin, PACKET_MOST, RecordsFrame};
 use tresse_liveness::records::{Records, Report};
 
 /// Fuzz target for the parser of announcements, the frames by which a NIC makes itself known; anybody on
@@ -35,6 +35,9 @@ pub fn lldp(bytes: &[u8]) {
 /// says something that is no packet of records, or if it never stops saying things at once.
 pub fn records(bytes: &[u8]) {
     const FABRIC: [u8; 8] = [7; 8];
+    if let Some(frame) = RecordsFrame::parse(bytes) {
+        assert!(frame.packet.len() > PACKET_MOST || bytes.starts_with(&frame.emit()));
+    }
     if let Ok((fabric, items)) = records::parse(bytes) {
         let mut emitter = records::Emitter::new(fabric);
         assert!(items.iter().all(|item| emitter.push(item)));

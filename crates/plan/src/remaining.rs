@@ -153,10 +153,10 @@ impl Remaining {
         let is_sound = |from, at| state(from, at) == HopState::Sound;
         let is_proven = |from, at| matches!(state(from, at), HopState::Sound | HopState::Held);
         let may = |from, at| state(from, at) != HopState::Broken;
-        let sound = self.distances(&keeps, &passes, is_sound);
+        let sound = self.distances(&keeps, passes, is_sound);
         // Who has a way over sound hops keeps it, and the distance by it.
-        let proven = self.distances(&sound, &passes, is_proven);
-        let possible = self.distances(&proven, &may_pass, may);
+        let proven = self.distances(&sound, passes, is_proven);
+        let possible = self.distances(&proven, may_pass, may);
         let way = |node: NodeId| {
             let [keeps_it, sound_at, proven_at, possible_at] =
                 [&keeps, &sound, &proven, &possible].map(|of| of[node.index()]);

@@ -178,7 +178,7 @@ impl Flood {
         self.send();
     }
 
-    /// Hears a frame.
+    /// Hears a frame. [`send`](Self::send) has the answer: one for all frames that came together.
     pub fn hear(&mut self, (interface, frame): &Received) {
         let from = self.neighbours.iter().find(|(_, of)| {
             of.interface == *interface && of.mac == frame.source && of.own == frame.destination
@@ -191,7 +191,6 @@ impl Flood {
             tracing::debug!(interface, %error, "records");
             self.refused += 1;
         }
-        self.send();
     }
 
     /// What other nodes say that is new; `None`: nothing more.

@@ -120,7 +120,6 @@ impl Daemon {
                     if due.is_some_and(|at| at <= Instant::now()) {
                         self.step(Input::Tick);
                     }
-                    self.flood.send();
                     self.hear_records(&mut passed_on);
                     self.tried.take_if(|tried| tried.until() <= Instant::now());
                 }
@@ -141,11 +140,12 @@ impl Daemon {
         Ok(())
     }
 
-    /// Hears the records that wait, and tells the engine what is new.
+    /// Hears the records that wait, sends those that are due, and tells the engine what is new.
     fn hear_records(&mut self, passed_on: &mut mpsc::Receiver<flood::Received>) {
         while let Ok(received) = passed_on.try_recv() {
             self.flood.hear(&received);
         }
+        self.flood.send();
         let reports = self.flood.news();
         if !reports.is_empty() {
             self.step(Input::Reports(reports));
