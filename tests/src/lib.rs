@@ -3,6 +3,7 @@
 //! operators do. The soak test itself, the trials of changes of plan and of several failures, and the measurement of
 //! interruptions are here too.
 
+pub mod arguments;
 pub mod cabling;
 pub mod changes;
 pub mod failover;

@@ -97,24 +97,23 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
         }
         let lost = faults.iter().flat_map(|fault| fault.wires.iter().copied()).collect();
         let mut wrong = Vec::new();
-        let mut times = Vec::new();
-        for (after, lost) in [("the last failure", lost), ("the heal", BTreeSet::new())] {
-            let Answered { took, silent, limit } = answers(&lab, &lost)?;
+        let mut judge = |after: &str, lost: &BTreeSet<Crossing>| -> Result<Duration, String> {
+            let Answered { took, silent, limit } = answers(&lab, lost)?;
             if took > limit || !silent.is_empty() {
                 wrong.push(format!("{:.1} s after {after} {silent:?}", took.as_secs_f64()));
             }
-            times.push(took);
-            if after == "the last failure" {
-                for fault in &faults {
-                    fault.bring(lab.name(), lab.directory(), false)?;
-                }
-            }
+            Ok(took)
+        };
+        let failed = judge("the last failure", &lost)?;
+        for fault in &faults {
+            fault.bring(lab.name(), lab.directory(), false)?;
         }
+        let times = [failed, judge("the heal", &BTreeSet::new())?];
         for (row, took) in row.took.iter_mut().zip(&times) {
             row.push(*took);
         }
         let verdict = if wrong.is_empty() { "good".to_owned() } else { wrong.join("; ") };
-        let ms: Vec<u128> = times.iter().map(Duration::as_millis).collect();
+        let ms = times.map(|took| took.as_millis());
         println!("{name} round {round:<3} {:>5} {:>5} ms  {words}: {verdict}", ms[0], ms[1]);
         if !wrong.is_empty() {
             row.wrong.push(format!("round {round}, {words}: {}", wrong.join("; ")));
@@ -169,6 +168,7 @@ struct Answered {
     limit: Duration,
 }
 
+/// Asks all pairs that are joined without what is lost, until all answer.
 fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
     let joined = joined(lab, lost);
     let record = lab.directory().load_up().map_err(|e| e.to_string())?;

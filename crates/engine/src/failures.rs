@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::NodeId;
 use tresse_control::{AroundLine, BrokenLine, CutLine, FailureList, NodeError};
-use tresse_plan::remaining::HopState;
 
 use super::Engine;
 use super::healing::Known;
@@ -46,9 +45,8 @@ impl Engine {
     }
 
     /// Notes since when each thing has been known to be broken.
-    pub(super) fn note_broken(&mut self, current: &Prepared, dark: &BTreeSet<&str>) {
-        let known = self.known(current, dark);
-        let broken = self.broken_parts(current, known.as_ref());
+    pub(super) fn note_broken(&mut self, current: &Prepared, known: Option<&Known<'_>>) {
+        let broken = self.broken_parts(current, known);
         let objects: BTreeSet<String> = broken.into_keys().map(|(_, object)| object).collect();
         let now = self.now;
         self.healing.since.retain(|object, _| objects.contains(object));
@@ -66,8 +64,7 @@ impl Engine {
             broken.extend(words.map(|path| (("path", path), [current.node.clone()].into())));
             return broken;
         };
-        let is_broken =
-            |node, at| matches!(known.state(node, at), HopState::Broken | HopState::Held);
+        let is_broken = |node, at| known.state(node, at).was_broken();
         let nodes = || (0..known.remaining.nodes()).map(NodeId::from);
         // No hop leads to it.
         let senders = |to: NodeId| known.remaining.arriving(to).iter();

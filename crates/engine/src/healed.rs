@@ -37,12 +37,17 @@ impl Healing {
     }
 }
 
+/// By node: the states of its hops, and whether they are known by its own word. Else its daemon does not answer, and they
+/// are known by its neighbours'.
+pub(super) type Words = Vec<(Vec<HopState>, bool)>;
+
 /// What is known of failures.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// By the digests of the plan in force and of the old one while plans change: the states of all nodes' hops, if some
-    /// are broken.
-    pub(super) hops: BTreeMap<[u8; 8], Option<Vec<Vec<HopState>>>>,
+    /// Digest of the plan in force.
+    pub(super) plan: [u8; 8],
+    /// Of its hops, and of those of the old plan while plans change, if some are broken.
+    pub(super) words: [Option<Words>; 2],
     /// The broken paths of this node.
     pub(super) broken: BTreeSet<PathId>,
 }

@@ -15,7 +15,7 @@ use tresse_plan::remaining::{HopState, Remaining, Way};
 use tresse_slice::watch::Watch;
 use tresse_topology::Hop;
 
-use super::healed::{Healed, HealedRoute, Seen};
+use super::healed::{Healed, HealedRoute, Seen, Words};
 use super::prepared::{Prepared, digest};
 use super::{Effect, Engine};
 
@@ -28,18 +28,16 @@ const GATHER_MS: u64 = 100;
 /// What is known of all hops of a plan.
 pub(super) struct Known<'a> {
     pub(super) remaining: &'a Remaining,
-    hops: Vec<Vec<HopState>>,
-    /// By node: does its daemon answer? Else its hops are known by its neighbours' word.
-    speaks: Vec<bool>,
+    words: Words,
 }
 
 impl Known<'_> {
     pub(super) fn state(&self, node: NodeId, at: usize) -> HopState {
-        self.hops[node.index()].get(at).copied().unwrap_or_default()
+        self.words[node.index()].0.get(at).copied().unwrap_or_default()
     }
 
     pub(super) fn speaks(&self, node: NodeId) -> bool {
-        self.speaks[node.index()]
+        self.words[node.index()].1
     }
 }
 
@@ -110,19 +108,21 @@ impl Engine {
             let (fabric, node) = (current.fabric, origin(&current.node));
             out.push(Effect::Originate { fabric, node, report: Box::new(report) });
         }
-        let hops = |plan| self.known(plan, &dark).map(|known| known.hops);
         let old = self.held_plan();
-        let plans = [Some(&current), old.as_ref()].into_iter().flatten();
+        let known = self.known(&current, &dark);
+        let of_old = old.as_ref().and_then(|old| self.known(old, &dark));
+        let words = |known: Option<&Known<'_>>| known.map(|known| known.words.clone());
         let seen = Seen {
-            hops: plans.map(|plan| (plan.digest(), hops(plan))).collect(),
+            plan: current.digest(),
+            words: [words(known.as_ref()), words(of_old.as_ref())],
             broken: self.paths.broken.clone(),
         };
         if self.healing.seen == seen {
             return;
         }
         self.healing.seen = seen;
-        self.note_broken(&current, &dark);
-        let healed = self.healed(&current, &dark);
+        self.note_broken(&current, known.as_ref());
+        let healed = self.healed_by(&current, known.as_ref());
         if healed != self.healing.healed || old.is_some() {
             self.healing.healed = healed;
             self.converge_at = Some(self.now);
@@ -133,10 +133,13 @@ impl Engine {
 
     /// What is not as planned; `dark`: interfaces without carrier.
     pub(super) fn healed(&self, plan: &Arc<Prepared>, dark: &BTreeSet<&str>) -> Healed {
-        let Some(known) = self.known(plan, dark) else { return Healed::default() };
+        self.healed_by(plan, self.known(plan, dark).as_ref())
+    }
+
+    fn healed_by(&self, plan: &Arc<Prepared>, known: Option<&Known<'_>>) -> Healed {
+        let Some(known) = known else { return Healed::default() };
         let (remaining, me) = (known.remaining, plan.id);
-        let watches: BTreeMap<NodeId, &Watch> =
-            plan.watches.paths().iter().map(|watch| (watch.id.dst, watch)).collect();
+        let watches = by_neighbour(plan);
         let state = |node, at| known.state(node, at);
         let free = self.kept_free(plan);
         let is_drained =
@@ -182,54 +185,36 @@ impl Engine {
     /// What is known of the hops of a plan; `None` if nothing is broken, or nodes do not route.
     pub(super) fn known<'a>(&self, plan: &'a Prepared, dark: &BTreeSet<&str>) -> Option<Known<'a>> {
         let remaining = plan.index.remaining.as_ref()?;
-        let own = self.own_hops(plan, remaining, dark);
-        let nodes = || (0..remaining.nodes()).map(NodeId::from);
-        let fails = |states: &[HopState]| {
-            states.iter().any(|state| matches!(state, HopState::Held | HopState::Broken))
-        };
-        if !fails(&own) && !self.healing.failing {
+        let own = self.own_words(plan, remaining, dark);
+        let fails = |(state, _): &Word| state.was_broken();
+        if !own.iter().any(fails) && !self.healing.failing {
             return None;
         }
-        let silent = self.silent(plan);
-        let watches = plan.watches.paths().iter();
-        let silent: BTreeSet<NodeId> =
-            watches.filter(|watch| silent.contains(&watch.id)).map(|watch| watch.id.dst).collect();
+        let nodes = || (0..remaining.nodes()).map(NodeId::from);
         let mut said: Vec<_> = nodes().map(|node| self.said(plan, remaining, node)).collect();
-        let own = own.into_iter().zip(remaining.hops(plan.id));
-        let own = own.map(|(state, hop)| (state, silent.contains(&hop.to)));
-        *said.get_mut(plan.id.index())? = Some(own.collect());
+        *said.get_mut(plan.id.index())? = Some(own);
         // Who is there by echoes alone is not believed: its daemon may be dead.
-        let speaks: Vec<bool> = nodes()
-            .map(|node| {
-                let word = |(from, at): &(NodeId, usize)| said[from.index()].as_ref()?.get(*at);
-                let there = |(state, _): &&Word| matches!(state, HopState::Sound | HopState::Held);
-                let mut words = remaining.arriving(node).iter().filter_map(word).filter(there);
-                let silent = words.clone().next().is_some() && words.all(|(_, silent)| *silent);
-                node == plan.id || said[node.index()].is_some() && !silent
-            })
-            .collect();
-        let known = said.iter().zip(&speaks).filter(|(_, speaks)| **speaks);
-        if !known
-            .into_iter()
-            .any(|(said, _)| said.iter().flatten().any(|(state, _)| fails(&[*state])))
-        {
+        let silent: Vec<bool> = nodes().map(|node| is_silent(remaining, &said, node)).collect();
+        for (node, said) in said.iter_mut().enumerate() {
+            said.take_if(|_| silent[node] && node != plan.id.index());
+        }
+        if !said.iter().flatten().flatten().any(fails) {
             return None;
         }
         // Of a node that says nothing, its neighbours know the hops in the other direction.
         let word = |node: NodeId, hop: &Hop| {
             let back = Hop { nic: hop.to_nic, to: node, to_nic: hop.nic };
             let at = remaining.hops(hop.to).iter().position(|other| *other == back)?;
-            let said = said[hop.to.index()].as_ref().filter(|_| speaks[hop.to.index()])?;
-            said.get(at).map(|(state, _)| *state)
+            said[hop.to.index()].as_ref()?.get(at).map(|(state, _)| *state)
         };
         let of = |node: NodeId| match &said[node.index()] {
-            Some(said) if speaks[node.index()] => said.iter().map(|(state, _)| *state).collect(),
-            _ => {
+            Some(said) => (said.iter().map(|(state, _)| *state).collect(), true),
+            None => {
                 let hops = remaining.hops(node).iter();
-                hops.map(|hop| word(node, hop).unwrap_or_default()).collect()
+                (hops.map(|hop| word(node, hop).unwrap_or_default()).collect(), false)
             }
         };
-        Some(Known { remaining, hops: nodes().map(of).collect(), speaks })
+        Some(Known { remaining, words: nodes().map(of).collect() })
     }
 
     /// What a node says of its hops; also while it has the other one of two plans.
@@ -254,39 +239,35 @@ impl Engine {
     }
 
     /// What this node knows of its own hops.
-    fn own_hops(
+    fn own_words(
         &self,
         plan: &Prepared,
         remaining: &Remaining,
         dark: &BTreeSet<&str>,
-    ) -> Vec<HopState> {
+    ) -> Vec<Word> {
         let (dead, sound, [held, _]) = (self.dead(plan), self.sound(plan), self.doubtful(plan));
-        let watches: BTreeMap<NodeId, &Watch> =
-            plan.watches.paths().iter().map(|watch| (watch.id.dst, watch)).collect();
-        let state = |hop: &Hop| match watches.get(&hop.to) {
-            None => HopState::Unknown,
-            Some(watch) if dark.contains(watch.nexthop.interface.as_str()) => HopState::Broken,
-            Some(watch) if held.contains(&watch.id) => HopState::Held,
-            Some(watch) if dead.contains(&watch.id) => HopState::Broken,
-            Some(watch) if sound.contains(&watch.id) => HopState::Sound,
-            Some(_) => HopState::Unknown,
+        let silent = self.silent(plan);
+        let watches = by_neighbour(plan);
+        let state = |watch: &Watch| match watch.id {
+            _ if dark.contains(watch.nexthop.interface.as_str()) => HopState::Broken,
+            id if held.contains(&id) => HopState::Held,
+            id if dead.contains(&id) => HopState::Broken,
+            id if sound.contains(&id) => HopState::Sound,
+            _ => HopState::Unknown,
         };
-        remaining.hops(plan.id).iter().map(state).collect()
+        let word = |watch: &&Watch| (state(watch), silent.contains(&watch.id));
+        let hops = remaining.hops(plan.id).iter();
+        hops.map(|hop| watches.get(&hop.to).map(word).unwrap_or_default()).collect()
     }
 
     /// What this node has to say; `None` where nodes do not route.
     fn report_of(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Option<Report> {
-        let remaining = plan.index.remaining.as_ref()?;
-        let hops = self.own_hops(plan, remaining, dark);
-        let silent = self.silent(plan);
-        let watches = plan.watches.paths().iter().filter(|watch| silent.contains(&watch.id));
-        let silent: BTreeSet<NodeId> = watches.map(|watch| watch.id.dst).collect();
-        let places = remaining.hops(plan.id).iter().enumerate();
-        let places = places.filter(|(_, hop)| silent.contains(&hop.to)).map(|(at, _)| at);
+        let words = self.own_words(plan, plan.index.remaining.as_ref()?, dark);
+        let silent = words.iter().enumerate().filter(|(_, (_, silent))| *silent);
         Some(Report {
             generation: plan.digest(),
-            silent: places.collect(),
-            hops: hops.into_iter().map(path_state).collect(),
+            silent: silent.map(|(at, _)| at).collect(),
+            hops: words.iter().map(|(state, _)| path_state(*state)).collect(),
             ..Report::default()
         })
     }
@@ -299,8 +280,21 @@ impl Engine {
     }
 }
 
+/// The hops of a node that routes, by the neighbour that they lead to.
+fn by_neighbour(plan: &Prepared) -> BTreeMap<NodeId, &Watch> {
+    plan.watches.paths().iter().map(|watch| (watch.id.dst, watch)).collect()
+}
+
+/// Is a node there, but by echoes alone, as its neighbours say?
+fn is_silent(remaining: &Remaining, said: &[Option<Vec<Word>>], node: NodeId) -> bool {
+    let arriving = remaining.arriving(node).iter();
+    let words = arriving.filter_map(|(from, at)| said[from.index()].as_ref()?.get(*at));
+    let mut there = words.filter(|(state, _)| matches!(state, HopState::Sound | HopState::Held));
+    there.next().is_some_and(|(_, silent)| *silent) && there.all(|(_, silent)| *silent)
+}
+
 fn names_failure(report: &Report) -> bool {
-    report.hops.iter().any(|state| matches!(state, PathState::Held | PathState::Broken))
+    report.hops.iter().any(|state| hop_state(*state).was_broken())
 }
 
 fn origin(node: &str) -> Origin {

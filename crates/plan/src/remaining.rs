@@ -34,7 +34,9 @@ pub enum HopState {
 }
 
 impl HopState {
-    const fn was_broken(self) -> bool {
+    /// Is it broken, or was it a short while ago?
+    #[must_use]
+    pub const fn was_broken(self) -> bool {
         matches!(self, Self::Held | Self::Broken)
     }
 }

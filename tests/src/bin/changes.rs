@@ -3,37 +3,28 @@
 //! machine.
 
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tresse_lab::probe;
 use tresse_lab::state::Shaping;
+use tresse_tests::arguments::{Arguments, verdict};
 use tresse_tests::changes::{KINDS, Kind, Options, trial};
 use tresse_tests::pace;
 
 const ROUNDS: u64 = 0;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_secs());
-    let number = |at: usize, default: u64| words.get(at).map_or(Ok(default), |word| word.parse());
-    let (Ok(rounds), Ok(seed), Ok(round)) = (number(0, ROUNDS), number(1, clock), number(2, 0))
-    else {
-        eprintln!("usage: changes [ROUNDS [SEED [ROUND [KIND...]]]]");
-        return ExitCode::from(2);
+    let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    let arguments = match Arguments::read("changes", ROUNDS, &known) {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
     };
-    let names = words.get(3..).unwrap_or_default();
-    let unknown = names.iter().find(|name| KINDS.iter().all(|kind| kind.name != **name));
-    if let Some(name) = unknown {
-        let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-        eprintln!("no kind `{name}`: there are {}", known.join(" "));
-        return ExitCode::from(2);
-    }
+    let Arguments { rounds, seed, round, .. } = arguments;
     // In the emulated machine are the kinds with VLANs, where this kernel has none.
     let vlans = probe::probe(true, Shaping::None).is_ok();
     let emulated = pace::is_emulated();
-    let wanted = |kind: &Kind| match names {
+    let wanted = |kind: &Kind| match arguments.kinds[..] {
         [] => kind.vlans == emulated || kind.vlans && vlans,
-        names => names.iter().any(|name| name == kind.name),
+        _ => arguments.names(kind.name),
     };
     let options = Options { rounds, seed, round, emulated };
     println!("{rounds} rounds a kind, CHANGES_SEED={seed} CHANGES_ROUND={round}");
@@ -58,10 +49,5 @@ fn main() -> ExitCode {
         let (rounds, bad) = (row.took.len(), row.wrong.len());
         println!("{name:<14} {rounds:>6} {median:>5.1}s {longest:>7.1}s {:>10}  {bad}", row.sent);
     }
-    let wrong: Vec<String> = rows
-        .iter()
-        .flat_map(|(name, row)| row.wrong.iter().map(move |w| format!("{name}, {w}")))
-        .collect();
-    wrong.iter().for_each(|wrong| eprintln!("{wrong}"));
-    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    verdict(rows.iter().map(|(name, row)| (*name, &row.wrong)))
 }
