@@ -204,13 +204,14 @@ pub fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io:
         }
         let deadline = Instant::now() + options.wait;
         let mut missing = targets.len();
+        let mut late = 0;
         let mut buffer = [0u8; 2048];
-        while missing > 0 {
+        while missing > 0 && late < QUEUED {
+            // What came while this thread did not run has come in time: with no time left, what lies
+            // there is still read.
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            socket.set_read_timeout(Some(left))?;
+            late += usize::from(left.is_zero());
+            socket.set_read_timeout(Some(left.max(AT_ONCE)))?;
             let length = match socket.read(&mut buffer) {
                 Ok(length) => length,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -232,5 +233,9 @@ pub fn echo_from(from: IpAddr, targets: &[IpAddr], options: &PingOptions) -> io:
 }
 
 const CONCURRENT: usize = 32;
+/// The shortest wait that a socket takes: none at all would be without end.
+const AT_ONCE: Duration = Duration::from_millis(1);
+/// More packets than the queue of a socket holds, unless somebody has made it larger.
+const QUEUED: usize = 1000;
 /// Data of our echo requests, by which their replies are known.
 const MARK: &[u8; 8] = b"tresse??";

@@ -2,11 +2,13 @@
 //! same by a `tressed` per node.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::Value;
 use tresse_base::id::NodeId;
 use tresse_export::node_script;
 use tresse_lab::ping::{PingOptions, ping};
+use tresse_tests::pace::is_emulated;
 
 use crate::lab::{Lab, eventually};
 use crate::probe::Probe;
@@ -76,7 +78,8 @@ pub fn silent(lab: &Lab) -> Vec<(String, String)> {
     let dual = lab.now.plan.addresses().node[0].iter().any(|address| address.is_ipv6());
     let families = if dual { &[false, true][..] } else { &[false] };
     let failed = families.iter().flat_map(|&ipv6| {
-        let options = PingOptions { fast: true, ipv6, ..PingOptions::default() };
+        let wait = Duration::from_secs(if is_emulated() { 3 } else { 1 });
+        let options = PingOptions { fast: true, ipv6, wait, ..PingOptions::default() };
         ping(&lab.directory, &record, &options).unwrap().failed
     });
     failed.collect()
