@@ -19,7 +19,7 @@ pub struct OperationLine {
     /// Kind of the object: `link`, `address`, `neighbour`, `nexthop`, `group`, `route`, `sysctl`, `rule`,
     /// `endpoint`, `limit`, `label`, `qdisc` or `filter`; `foreign` if `op` is `refused`.
     pub kind: String,
-    /// The object's name, as `ip` prints it.
+    /// The object's name, as `ip` prints it; if `op` is `refused` the interface that is not used, if it is about one.
     pub object: String,
     /// The reason: what is wanted, or what was found instead.
     pub why: String,

@@ -208,7 +208,7 @@ fn refusal_line(refusal: &Refusal) -> OperationLine {
     OperationLine {
         op: "refused".into(),
         kind: "foreign".into(),
-        object: String::new(),
+        object: refusal.interface().unwrap_or_default().into(),
         why: refusal.to_string(),
     }
 }

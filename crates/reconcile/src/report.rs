@@ -334,3 +334,19 @@ pub enum Refusal {
         user: Object,
     },
 }
+
+impl Refusal {
+    /// The interface that is not used because of it, if it is about one.
+    #[must_use]
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            Self::MacDiffers { nic: name, .. }
+            | Self::MtuTooSmall { nic: name, .. }
+            | Self::HasMaster { interface: name, .. }
+            | Self::ForeignLink { name }
+            | Self::KindDiffers { name }
+            | Self::VlanTaken { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+}

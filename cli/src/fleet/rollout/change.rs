@@ -52,8 +52,9 @@ impl Run {
     }
 
     /// Waits until every node has tested what is new and removed what is old. Asks those that are not done,
-    /// and when all are done asks all once more: they must be it at the same time. Ends early where a node does not
-    /// hear another, unless `force`.
+    /// and when all are done asks all once more: they must be it at the same time. Ends early, unless `force`, where a
+    /// node does not hear another, or refuses an interface of its own: waiting does not help there, and the new plan
+    /// may have no way round it.
     pub fn settle(&mut self, until: Instant, force: bool) -> bool {
         let mut asked: Option<BTreeSet<String>> = None;
         loop {
@@ -61,13 +62,14 @@ impl Run {
             let answers = self.fleet.each(which, Client::status);
             let mut shown = Vec::new();
             let mut waits: BTreeMap<String, String> = BTreeMap::new();
-            let mut lost: BTreeSet<String> = BTreeSet::new();
+            let (mut lost, mut over) = (BTreeSet::new(), Instant::now() >= until);
             for (node, answer) in answers {
                 let why = match answer {
                     Ok(status) => {
                         if !force && self.misses_a_node(&status) {
                             lost.insert(node.clone());
                         }
+                        over |= !force && refused(&status).is_some();
                         let why = self.waits(&node, &status);
                         shown.extend(state(&status, why.as_ref()).map(|s| (node.clone(), s)));
                         why
@@ -83,7 +85,7 @@ impl Run {
                 }
                 continue;
             }
-            if !lost.is_empty() || Instant::now() >= until {
+            if over || !lost.is_empty() {
                 let cables = "; `tresse cables` on that node says where its cables lead";
                 for (node, mut why) in waits {
                     why.push_str(if lost.contains(&node) { cables } else { "" });
@@ -151,6 +153,9 @@ impl Run {
         if let Some(fault) = &status.fault {
             return Some(fault.clone());
         }
+        if let Some(refused) = refused(status) {
+            return Some(refused.into());
+        }
         let before = self.lines.get(node).map(|line| &line.fused);
         let new = |vid: &u16| before.is_none_or(|before| !before.contains(vid));
         if let Some(fused) = status.fused.iter().find(|fused| new(&fused.vid)) {
@@ -169,6 +174,12 @@ impl Run {
         }
         (!status.in_sync).then(|| "is not in sync".into())
     }
+}
+
+/// Why a node does not use one of its interfaces: only an operator can mend it.
+fn refused(status: &Status) -> Option<&str> {
+    let mut refused = status.drift.iter().filter(|line| line.op == "refused");
+    refused.find(|line| !line.object.is_empty()).map(|line| line.why.as_str())
 }
 
 /// What to show of a node: that it is done, or what it has waited for since a while.
