@@ -14,5 +14,7 @@ pub const EMULATED_CONFIRM: Duration = Duration::from_secs(120);
 pub const SLOWEST: f64 = 4.0;
 /// How long a way round a node may take to be found, and back.
 pub const FAILOVER: Duration = Duration::from_secs(2);
+/// How long a daemon may take to know what somebody changed in its kernel.
+pub const KNOWN: Duration = Duration::from_millis(300);
 /// What is waited for at most, beside the time of `--confirm`.
 pub const PATIENCE: Duration = Duration::from_secs(90);

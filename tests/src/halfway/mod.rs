@@ -34,8 +34,8 @@ pub use self::checkpoint::Step;
 use self::end::{End, Plans};
 pub use self::fault::Fault;
 use self::limits::{
-    BEFORE, CONFIRM, EMULATED_CONFIRM, EMULATED_RATE_OF_ALL, FAILOVER, PATIENCE, RATE_OF_ALL,
-    SLOWEST,
+    BEFORE, CONFIRM, EMULATED_CONFIRM, EMULATED_RATE_OF_ALL, FAILOVER, KNOWN, PATIENCE,
+    RATE_OF_ALL, SLOWEST,
 };
 pub use self::release::old_release;
 use self::rollout::{Answer, Rollout};
@@ -235,6 +235,10 @@ impl Trial {
         lab.note(format!("{} at {}", self.fault.name(), self.step.name()));
         self.fault.strike(lab, node, &rollout.checkpoint)?;
         match self.fault {
+            // A daemon gathers what changes in its kernel; the answer tells what it knows when it is asked last.
+            Fault::ForeignRoute | Fault::NicMissing => {
+                std::thread::sleep(KNOWN.mul_f64(pace::slowness().min(SLOWEST)));
+            }
             Fault::OperatorKilled => rollout.gone(self.patience()),
             Fault::SecondOperator => {
                 let (answer, more) = self.second(lab, None)?;
