@@ -1,5 +1,6 @@
 //! The trial of several failures: labs of fabrics whose nodes route, in each of which random sets of two to six parts
-//! fail, at once or one after the other, and heal. A seed and the number of a round determine the set.
+//! fail, at once or one after the other, and heal. In half of the rounds up to two parts are drained before. A seed and the
+//! number of a round determine all that.
 //!
 //! A round is good if every pair of nodes that whole cables still join answers within `HEALED` after the last failure,
 //! and every pair within `HEALED` after all are healed. Who is joined is found by a search of the trial's own: over
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tresse_base::id::NodeId;
 use tresse_base::random::Random;
+use tresse_control::Drain;
 use tresse_lab::ping::{PingOptions, ping};
 use tresse_plan::lock::Lock;
 use tresse_slice::watch::Crossing;
@@ -89,8 +91,14 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
             Sets::SwitchPairs => (switches(&lab, round as usize)?, 0),
         };
         let apart = Duration::from_millis(apart);
-        let words: Vec<String> = faults.iter().map(Fault::words).collect();
+        let drained = match sets {
+            Sets::Random => drained(&lab, &mut random),
+            Sets::SwitchPairs => Vec::new(),
+        };
+        let words = drained.iter().map(|object| format!("{object} drained"));
+        let words: Vec<String> = words.chain(faults.iter().map(Fault::words)).collect();
         let words = format!("{} ({} ms apart)", words.join(", "), apart.as_millis());
+        drain(&lab, &drained, true)?;
         for (at, fault) in faults.iter().enumerate() {
             std::thread::sleep(if at > 0 { apart } else { Duration::ZERO });
             fault.bring(lab.name(), lab.directory(), true)?;
@@ -105,6 +113,8 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
             Ok(took)
         };
         let failed = judge("the last failure", &lost)?;
+        drain(&lab, &drained, false)?;
+        judge("the drains", &lost)?;
         for fault in &faults {
             fault.bring(lab.name(), lab.directory(), false)?;
         }
@@ -146,6 +156,33 @@ fn faults(lab: &Lab, random: &mut Random) -> Result<Vec<Fault>, String> {
         }
     }
     Ok(faults)
+}
+
+/// The parts that are kept free in a round: none in half of the rounds, else one or two.
+fn drained(lab: &Lab, random: &mut Random) -> Vec<String> {
+    let cluster = lab.now().plan.cluster();
+    let switches = cluster.switches.iter().map(|switch| switch.name.clone());
+    let nics = cluster.nodes.iter().flat_map(|node| {
+        node.nics.iter().map(|nic| format!("{}:{}", node.name, nic.name)).collect::<Vec<_>>()
+    });
+    let parts: Vec<String> = switches.chain(nics).collect();
+    let count = [0, 0, 1, 2][random.below(4)];
+    random.some(&parts, count)
+}
+
+/// Has every node keep these parts free, or use them again.
+fn drain(lab: &Lab, parts: &[String], free: bool) -> Result<(), String> {
+    for object in parts {
+        for node in lab.nodes() {
+            let mut client = lab.client(&node)?;
+            let steered = match free {
+                true => client.drain(&Drain { object, dry_run: false, force: true }),
+                false => client.undrain(object, false),
+            };
+            steered.map_err(|e| format!("{node}: {object}: {e}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// The pair of switches of a round: all pairs in turn.

@@ -1,14 +1,17 @@
 //! `tresse trace`: prints the paths of one pair of nodes with every switch and port, and why the
-//! planner chose them.
+//! planner chose them; and what several failures leave of them.
 
 use std::io::Write;
 
 use clap::Args;
-use tresse_plan::{Trace as Traced, TracedPath, TracedSegment};
+use serde::Serialize;
+use tresse_base::id::NodeId;
+use tresse_plan::{Plan, Trace as Traced, TracedPath, TracedSegment};
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
+use crate::plan::left::{self, Left, Reached};
 
 /// Arguments of `tresse trace`, which prints the paths of one pair of nodes port by port.
 #[derive(Debug, Args)]
@@ -19,10 +22,66 @@ pub struct Trace {
     from: String,
     /// The node that receives.
     to: String,
+    /// Also say how it is reached without these parts: s3,n04:eth1.
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    without: Vec<String>,
+}
+
+/// The paths, and how the destination is reached without some parts.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    trace: &'a Traced,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without: Option<Without<'a>>,
+}
+
+/// How a node is reached without some parts of the fabric.
+#[derive(Serialize)]
+struct Without<'a> {
+    parts: &'a [String],
+    /// By the planned path of this rank.
+    rank: Option<u32>,
+    /// By these nodes, with both ends, where no planned path is whole.
+    path: Option<Vec<String>>,
+    /// Why not at all: `no-cable` if no whole cables join the nodes, else `no-path`.
+    reason: Option<&'static str>,
+}
+
+impl<'a> Without<'a> {
+    fn of(plan: &Plan, (from, to): (NodeId, NodeId), parts: &'a [String]) -> Result<Self, Failure> {
+        let left = Left::new(plan);
+        let named: Result<Vec<_>, _> = parts.iter().map(|name| left.parts.named(name)).collect();
+        let named = named.map_err(|e| Failure::new(Code::Usage, format!("--without: {e}")))?;
+        let broken = left::crossings(&named);
+        let (mut rank, mut path, mut reason) = (None, None, None);
+        match left.reached(from, to, &broken) {
+            Reached::Planned(by) => rank = Some(by),
+            Reached::Round(nodes) => {
+                let name = |node: &NodeId| plan.cluster().node(*node).name.clone();
+                path = Some(nodes.iter().map(name).collect());
+            }
+            Reached::Not if left.joined(from, &broken).contains(&to) => reason = Some("no-path"),
+            Reached::Not => reason = Some("no-cable"),
+        }
+        Ok(Self { parts, rank, path, reason })
+    }
+
+    fn text(&self, out: &mut impl Write) -> std::io::Result<()> {
+        write!(out, "\nwithout {}: ", self.parts.join(", "))?;
+        match (self.rank, &self.path, self.reason) {
+            (Some(rank), ..) => writeln!(out, "by the path of rank {rank}"),
+            (_, Some(path), _) => writeln!(out, "round, by {}", path.join(" ")),
+            (.., Some("no-path")) => {
+                writeln!(out, "cut off: cables join them, but no path of the plan is whole")
+            }
+            _ => writeln!(out, "cut off: no whole cables join them"),
+        }
+    }
 }
 
 impl Trace {
-    /// Computes the plan and prints the paths.
+    /// Computes the plan and prints the paths; exits with 1 if none is left.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let named = |name: &str| input::node_named(plan.cluster(), name, &self.cluster.file);
@@ -32,14 +91,19 @@ impl Trace {
             return Err(Failure::new(Code::Usage, message));
         }
         let trace = plan.trace(from, to);
+        let without = (!self.without.is_empty())
+            .then(|| Without::of(&plan, (from, to), &self.without))
+            .transpose()?;
+        let cut = without.as_ref().is_some_and(|without| without.reason.is_some());
         let mut out = output::stdout();
         if json {
-            output::json_line(&mut out, &trace)?;
+            output::json_line(&mut out, &Answer { trace: &trace, without })?;
         } else {
             text(&mut out, &trace)?;
+            without.iter().try_for_each(|without| without.text(&mut out))?;
         }
         out.flush()?;
-        Ok(Code::Fine)
+        Ok(if cut { Code::Fault } else { Code::Fine })
     }
 }
 

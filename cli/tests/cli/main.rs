@@ -16,4 +16,5 @@ mod node;
 mod offline;
 mod reflect;
 mod run;
+mod several;
 mod simulate;

@@ -117,10 +117,8 @@ impl Engine {
                 .filter(|dst| !cut.contains(&name(*dst)))
                 .filter(|dst| !known.remaining.keeps(current.id, *dst, state));
             let path = |dst| {
-                Some(line(
-                    dst,
-                    known.remaining.way(current.id, dst, state, |node| known.speaks(node))?,
-                ))
+                let ways = known.remaining.ways(dst, state, |node| known.speaks(node));
+                Some(line(dst, known.remaining.walk(current.id, dst, &ways)?))
             };
             return others.filter_map(path).collect();
         }

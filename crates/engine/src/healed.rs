@@ -14,7 +14,7 @@ use tresse_reconcile::{METRIC_PRIMARY, Nexthop, WantedRoute};
 pub(super) struct Healing {
     /// What other nodes say of their hops.
     pub(super) reports: BTreeMap<Origin, Report>,
-    /// Does one of them name a failure?
+    /// Does one of them name a failure, or what is drained?
     pub(super) failing: bool,
     /// The nodes whose reports are those of the state file, and until when these are believed.
     pub(super) recalled: BTreeSet<Origin>,

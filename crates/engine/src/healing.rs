@@ -54,7 +54,7 @@ impl Engine {
         self.keep_failures();
     }
 
-    /// Keeps in the state file what others say of failures, as far as one of the plans knows them.
+    /// Keeps in the state file what others say of failures and drains, as far as one of the plans knows them.
     fn keep_failures(&mut self) {
         let mut failing = BTreeMap::new();
         for plan in [&self.stored.current, &self.stored.previous].into_iter().flatten() {
@@ -66,8 +66,10 @@ impl Engine {
                 let said =
                     report.filter(|said| said.generation == generation && names_failure(said));
                 failing.extend(said.map(|said| {
-                    let hops = said.hops.iter().take(remaining.hops(node).len()).copied().collect();
-                    (of, Report { generation, hops, ..Report::default() })
+                    let places = remaining.hops(node).len();
+                    let hops = said.hops.iter().take(places).copied().collect();
+                    let drained = said.drained.range(..places).copied().collect();
+                    (of, Report { generation, hops, drained, ..Report::default() })
                 }));
             }
         }
@@ -133,7 +135,14 @@ impl Engine {
 
     /// What is not as planned; `dark`: interfaces without carrier.
     pub(super) fn healed(&self, plan: &Arc<Prepared>, dark: &BTreeSet<&str>) -> Healed {
-        self.healed_by(plan, self.known(plan, dark).as_ref())
+        let known = self.known(plan, dark);
+        let words = known.as_ref().map(|known| &known.words);
+        let seen = &self.healing.seen;
+        // On a thousand nodes finding the routes takes half a second: not twice for one failure.
+        if seen.plan == plan.digest() && seen.words[0].as_ref() == words {
+            return self.healing.healed.clone();
+        }
+        self.healed_by(plan, known.as_ref())
     }
 
     fn healed_by(&self, plan: &Arc<Prepared>, known: Option<&Known<'_>>) -> Healed {
@@ -141,9 +150,6 @@ impl Engine {
         let (remaining, me) = (known.remaining, plan.id);
         let watches = by_neighbour(plan);
         let state = |node, at| known.state(node, at);
-        let free = self.kept_free(plan);
-        let is_drained =
-            |hop: Hop| watches.get(&hop.to).is_some_and(|watch| free.drained.contains(&watch.id));
         let mut healed = Healed::default();
         for pair in plan.index.pairs() {
             let dst = pair[0].id.dst;
@@ -154,11 +160,6 @@ impl Engine {
             let ways = remaining.ways(dst, state, |node| known.speaks(node));
             let destinations = pair[0].nexthops.iter().map(|(prefix, _)| *prefix);
             let (hop, other) = match ways[me.index()] {
-                Way::Around { hop, other: Some(other) }
-                    if is_drained(hop) && !is_drained(other) =>
-                {
-                    (Some(other), Some(hop))
-                }
                 Way::Around { hop, other } => (Some(hop), other),
                 Way::Cut => (None, None),
                 Way::Planned | Way::Backup | Way::Unproven => {
@@ -182,12 +183,12 @@ impl Engine {
         healed
     }
 
-    /// What is known of the hops of a plan; `None` if nothing is broken, or nodes do not route.
+    /// What is known of the hops of a plan; `None` if the planned routes answer it, as nothing is broken and one part is
+    /// drained at most, or if nodes do not route.
     pub(super) fn known<'a>(&self, plan: &'a Prepared, dark: &BTreeSet<&str>) -> Option<Known<'a>> {
         let remaining = plan.index.remaining.as_ref()?;
         let own = self.own_words(plan, remaining, dark);
-        let fails = |(state, _): &Word| state.was_broken();
-        if !own.iter().any(fails) && !self.healing.failing {
+        if !own.iter().any(|(state, _)| state.is_avoided()) && !self.healing.failing {
             return None;
         }
         let nodes = || (0..remaining.nodes()).map(NodeId::from);
@@ -198,7 +199,9 @@ impl Engine {
         for (node, said) in said.iter_mut().enumerate() {
             said.take_if(|_| silent[node] && node != plan.id.index());
         }
-        if !said.iter().flatten().flatten().any(fails) {
+        let fails = |(state, _): &Word| state.was_broken();
+        if !said.iter().flatten().flatten().any(fails) && remaining.are_of_one_part(drained(&said))
+        {
             return None;
         }
         // Of a node that says nothing, its neighbours know the hops in the other direction.
@@ -221,8 +224,12 @@ impl Engine {
     fn said(&self, plan: &Prepared, remaining: &Remaining, node: NodeId) -> Option<Vec<Word>> {
         let name = plan.index.node(node);
         let report = self.healing.reports.get(&origin(name))?;
+        let state = |at, state| match hop_state(state) {
+            HopState::Sound if report.drained.contains(&at) => HopState::Drained,
+            state => state,
+        };
         let words = report.hops.iter().enumerate();
-        let words = words.map(|(at, state)| (hop_state(*state), report.silent.contains(&at)));
+        let words = words.map(|(at, said)| (state(at, *said), report.silent.contains(&at)));
         if report.generation == plan.digest() {
             let mut words: Vec<Word> = words.collect();
             words.resize(remaining.hops(node).len(), Word::default());
@@ -247,11 +254,13 @@ impl Engine {
     ) -> Vec<Word> {
         let (dead, sound, [held, _]) = (self.dead(plan), self.sound(plan), self.doubtful(plan));
         let silent = self.silent(plan);
+        let drained = self.stored.steering.drained_paths(plan);
         let watches = by_neighbour(plan);
         let state = |watch: &Watch| match watch.id {
             _ if dark.contains(watch.nexthop.interface.as_str()) => HopState::Broken,
             id if held.contains(&id) => HopState::Held,
             id if dead.contains(&id) => HopState::Broken,
+            id if sound.contains(&id) && drained.contains(&id) => HopState::Drained,
             id if sound.contains(&id) => HopState::Sound,
             _ => HopState::Unknown,
         };
@@ -263,10 +272,14 @@ impl Engine {
     /// What this node has to say; `None` where nodes do not route.
     fn report_of(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Option<Report> {
         let words = self.own_words(plan, plan.index.remaining.as_ref()?, dark);
-        let silent = words.iter().enumerate().filter(|(_, (_, silent))| *silent);
+        let places = |says: fn(&Word) -> bool| {
+            let words = words.iter().enumerate().filter(move |(_, word)| says(word));
+            words.map(|(at, _)| at).collect()
+        };
         Some(Report {
             generation: plan.digest(),
-            silent: silent.map(|(at, _)| at).collect(),
+            silent: places(|(_, silent)| *silent),
+            drained: places(|(state, _)| *state == HopState::Drained),
             hops: words.iter().map(|(state, _)| path_state(*state)).collect(),
             ..Report::default()
         })
@@ -289,12 +302,22 @@ fn by_neighbour(plan: &Prepared) -> BTreeMap<NodeId, &Watch> {
 fn is_silent(remaining: &Remaining, said: &[Option<Vec<Word>>], node: NodeId) -> bool {
     let arriving = remaining.arriving(node).iter();
     let words = arriving.filter_map(|(from, at)| said[from.index()].as_ref()?.get(*at));
-    let mut there = words.filter(|(state, _)| matches!(state, HopState::Sound | HopState::Held));
+    let mut there = words.filter(|(state, _)| state.arrives());
     there.next().is_some_and(|(_, silent)| *silent) && there.all(|(_, silent)| *silent)
 }
 
+/// The drained hops, as the sender and the place among its hops.
+fn drained(said: &[Option<Vec<Word>>]) -> impl Iterator<Item = (NodeId, usize)> {
+    let of = |(node, said): (usize, &Option<Vec<Word>>)| {
+        let words = said.iter().flatten().enumerate();
+        let drained = words.filter(|(_, (state, _))| *state == HopState::Drained);
+        drained.map(|(at, _)| (NodeId::from(node), at)).collect::<Vec<_>>()
+    };
+    said.iter().enumerate().flat_map(of)
+}
+
 fn names_failure(report: &Report) -> bool {
-    report.hops.iter().any(|state| hop_state(*state).was_broken())
+    !report.drained.is_empty() || report.hops.iter().any(|state| hop_state(*state).was_broken())
 }
 
 fn origin(node: &str) -> Origin {
@@ -313,7 +336,7 @@ const fn hop_state(state: PathState) -> HopState {
 const fn path_state(state: HopState) -> PathState {
     match state {
         HopState::Unknown => PathState::Unknown,
-        HopState::Sound => PathState::Sound,
+        HopState::Sound | HopState::Drained => PathState::Sound,
         HopState::Held => PathState::Held,
         HopState::Broken => PathState::Broken,
     }

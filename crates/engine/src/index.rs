@@ -10,7 +10,7 @@ use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_base::units::{Mac, Prefix};
 use tresse_control::{PathLine, SegmentLine};
 use tresse_plan::Plan;
-use tresse_plan::remaining::Remaining;
+use tresse_plan::remaining::{HopState, Remaining};
 use tresse_reconcile::Nexthop;
 use tresse_slice::first_hop;
 use tresse_slice::watch::part::FabricParts;
@@ -169,6 +169,23 @@ impl Index {
         let segments = slice(&self.segments, &path.segments);
         let transits = segments.split_last().map(|(_, rest)| rest).unwrap_or_default();
         transits.iter().map(|segment| self.node(segment.to.0).to_owned()).collect()
+    }
+
+    /// What is known of the hop of a path that is best avoided, where nodes route. `state`: what is known of the hop of
+    /// a node that has this place among its [`hops`](Remaining::hops).
+    pub(super) fn worst_hop(
+        &self,
+        path: &PathEntry,
+        state: impl Fn(NodeId, usize) -> HopState,
+    ) -> HopState {
+        let of = |segment: &SegmentEntry| {
+            let (node, nic) = segment.from;
+            let mut hops = self.remaining.as_ref()?.hops(node).iter();
+            let at = hops.position(|hop| (hop.nic as u32, hop.to) == (nic, segment.to.0))?;
+            Some(state(node, at))
+        };
+        let segments = slice(&self.segments, &path.segments);
+        segments.iter().filter_map(of).max().unwrap_or_default()
     }
 
     /// The names of the node and of the NIC with this MAC address.

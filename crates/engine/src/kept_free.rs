@@ -43,14 +43,7 @@ pub struct Shares {
 impl Steering {
     /// The paths of a plan that are kept free, and the shares of the others.
     pub(super) fn kept_free(&self, prepared: &Prepared) -> KeptFree {
-        let parts = self.parts(prepared);
-        let crosses = |watch: &&Watch| parts.iter().any(|part| part.is_crossed_by(watch));
-        let drained: BTreeSet<PathId> = match parts.is_empty() {
-            true => BTreeSet::new(),
-            false => {
-                prepared.watches.paths().iter().filter(crosses).map(|watch| watch.id).collect()
-            }
-        };
+        let (parts, drained) = (self.parts(prepared), self.drained_paths(prepared));
         let mut free = KeptFree { rested: drained.clone(), drained, shares: BTreeMap::new() };
         let routed = prepared.routes_for_others();
         for (peer, pinned) in &self.pinned {
@@ -78,6 +71,16 @@ impl Steering {
             }
         }
         free
+    }
+
+    /// The paths of a plan that cross a drained part.
+    pub(super) fn drained_paths(&self, prepared: &Prepared) -> BTreeSet<PathId> {
+        let parts = self.parts(prepared);
+        if parts.is_empty() {
+            return BTreeSet::new();
+        }
+        let crosses = |watch: &&Watch| parts.iter().any(|part| part.is_crossed_by(watch));
+        prepared.watches.paths().iter().filter(crosses).map(|watch| watch.id).collect()
     }
 
     /// The drained parts that the plan's fabric has.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use tresse_base::units::Prefix;
 use tresse_control::{NodeError, PathLine, PathList};
+use tresse_plan::remaining::HopState;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
 
 use super::Engine;
@@ -36,7 +37,25 @@ impl Engine {
         let index = &current.index;
         let pairs =
             index.pairs().filter(|pair| to.is_none_or(|to| index.node(pair[0].id.dst) == to));
-        Ok(PathList { paths: pairs.flat_map(|pair| self.pair(index, pair)).collect() })
+        let dark = self.dark();
+        let known = self.known(current, &dark.iter().map(String::as_str).collect());
+        let lines = |pair| {
+            let mut lines = self.pair(index, pair);
+            if let Some(known) = known.as_ref().filter(|_| self.goes_round(pair)) {
+                for (line, path) in lines.iter_mut().zip(pair) {
+                    let worst = index.worst_hop(path, |node, at| known.state(node, at));
+                    line.state = round(worst).into();
+                }
+            }
+            lines
+        };
+        Ok(PathList { paths: pairs.flat_map(lines).collect() })
+    }
+
+    /// Is the destination of a pair reached by no planned path, or not at all?
+    fn goes_round(&self, pair: &[PathEntry]) -> bool {
+        let routes = &self.healing.healed.routes;
+        pair[0].nexthops.iter().any(|(to, _)| routes.contains_key(to))
     }
 
     /// The paths of one pair.
@@ -102,5 +121,14 @@ impl Engine {
             _ if Gate::of(&self.gates(current), vid) == Gate::Unproven => "pending",
             _ => "standby",
         }
+    }
+}
+
+/// The state of a path whose destination is reached otherwise, by its worst hop.
+const fn round(worst: HopState) -> &'static str {
+    match worst {
+        HopState::Held | HopState::Broken => "broken",
+        HopState::Drained => "drained",
+        HopState::Unknown | HopState::Sound => "standby",
     }
 }

@@ -17,29 +17,10 @@ use tresse_routing::xy::Xy;
 use tresse_topology::Hop;
 use tresse_topology::cluster::Cluster;
 
+pub use self::hop::HopState;
 use crate::node_routes::NodeRoutes;
 
-/// What is known of a hop from one node to the next.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HopState {
-    /// Nothing.
-    #[default]
-    Unknown,
-    /// Packets arrive by it.
-    Sound,
-    /// Packets arrive by it again, but it broke a short while ago: used where nothing else leads.
-    Held,
-    /// Nothing arrives by it.
-    Broken,
-}
-
-impl HopState {
-    /// Is it broken, or was it a short while ago?
-    #[must_use]
-    pub const fn was_broken(self) -> bool {
-        matches!(self, Self::Held | Self::Broken)
-    }
-}
+mod hop;
 
 /// How a node sends to a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +36,7 @@ pub enum Way {
         /// A nexthop by another NIC, from which no packet comes back.
         other: Option<Hop>,
     },
-    /// By the planned backup route, as the planned one begins with a broken hop, and only hops that nothing is known of
+    /// By the planned backup route, as the planned one begins with a hop that is avoided, and only hops that nothing is known of
     /// may lead there.
     Unproven,
     /// No hops lead there.
@@ -109,20 +90,14 @@ impl Remaining {
         self.arriving.get(node.index()).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The nodes on the way from one node to another, with both ends; `None` if it is cut or not known.
+    /// The nodes on the way from one node to another, with both ends; `None` if it is cut or not known. `ways`: those
+    /// [`to`](Self::ways) the other node.
     #[must_use]
-    pub fn way(
-        &self,
-        from: NodeId,
-        to: NodeId,
-        state: impl Fn(NodeId, usize) -> HopState,
-        speaks: impl Fn(NodeId) -> bool,
-    ) -> Option<Vec<NodeId>> {
-        let ways = self.ways(to, state, speaks);
+    pub fn walk(&self, from: NodeId, to: NodeId, ways: &[Way]) -> Option<Vec<NodeId>> {
         let (mut nodes, mut came) = (vec![from], None);
         while let Some(&at) = nodes.last().filter(|at| **at != to) {
             let table = self.routes().find(at, came, to).table;
-            let table = table.filter(|_| !self.leads_away(at, to, &ways));
+            let table = table.filter(|_| !self.leads_away(at, to, ways));
             let hop = match ways[at.index()] {
                 Way::Planned => Some(table.unwrap_or_else(|| self.routes().main(at, to))),
                 Way::Backup => table.or_else(|| self.routes().backup(at, to)),
@@ -153,7 +128,7 @@ impl Remaining {
             knows && may_pass(node)
         };
         let is_sound = |from, at| state(from, at) == HopState::Sound;
-        let is_proven = |from, at| matches!(state(from, at), HopState::Sound | HopState::Held);
+        let is_proven = |from, at| state(from, at).arrives();
         let may = |from, at| state(from, at) != HopState::Broken;
         let sound = self.distances(&keeps, passes, is_sound);
         // Who has a way over sound hops keeps it, and the distance by it.
@@ -166,12 +141,12 @@ impl Remaining {
                 return Way::Planned;
             }
             let main = self.routes().main(node, to);
-            let begins_broken = self.state(node, main, &state).was_broken();
-            if begins_broken && self.backs_up(node, to, &keeps, &state) {
+            let begins_avoided = self.state(node, main, &state).is_avoided();
+            if begins_avoided && self.backs_up(node, to, &keeps, &state) {
                 return Way::Backup;
             }
             let backup = self.routes().backup(node, to);
-            let backed_up = backup.is_some_and(|hop| !self.state(node, hop, &state).was_broken());
+            let backed_up = backup.is_some_and(|hop| !self.state(node, hop, &state).is_avoided());
             let hops = || self.hops(node).iter().enumerate();
             let passing = || hops().filter(|(_, hop)| passes(hop.to));
             match (sound_at, proven_at, possible_at) {
@@ -183,7 +158,7 @@ impl Remaining {
                     let usable = passing().filter(|(at, _)| is_proven(node, *at));
                     self.around(node, to, distance, &proven, usable)
                 }
-                (_, _, Some(_)) if begins_broken && backed_up => Way::Unproven,
+                (_, _, Some(_)) if begins_avoided && backed_up => Way::Unproven,
                 (_, _, Some(distance)) => {
                     let usable = hops().filter(|(at, hop)| may(node, *at) && may_pass(hop.to));
                     self.around(node, to, distance, &possible, usable)
@@ -214,7 +189,8 @@ impl Remaining {
         hops.map(|hop| hop.to)
     }
 
-    /// Does the planned route of `from` lead to `to` over hops that are not broken, nor were a short while ago?
+    /// Does the planned route of `from` lead to `to` over hops that are neither broken, nor were a short while ago, nor
+    /// are drained?
     /// O(dimensions x hops on the way).
     #[must_use]
     pub fn keeps(
@@ -226,7 +202,7 @@ impl Remaining {
         let mut at = from;
         while at != to {
             let hop = self.routes().main(at, to);
-            if self.state(at, hop, &state).was_broken() {
+            if self.state(at, hop, &state).is_avoided() {
                 return false;
             }
             at = hop.to;
@@ -265,7 +241,7 @@ impl Remaining {
         })
     }
 
-    /// By node: the number of hops of its planned route to `to`, if none of them is broken.
+    /// By node: the number of hops of its planned route to `to`, if none of them is avoided.
     fn planned(
         &self,
         to: NodeId,
@@ -285,12 +261,12 @@ impl Remaining {
                 }
                 walked.push(at);
                 let hop = main[at.index()];
-                if self.state(at, hop, state).was_broken() {
+                if self.state(at, hop, state).is_avoided() {
                     break None;
                 }
                 at = hop.to;
             };
-            // The node at which the walk ended is the last one if its own hop is broken.
+            // The node at which the walk ended is the last one if its own hop is avoided.
             for node in walked.drain(..).rev() {
                 length = length.map(|length| length + 1);
                 lengths[node.index()] = Some(length);

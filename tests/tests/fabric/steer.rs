@@ -71,10 +71,6 @@ fn drained(text: &str, object: &str, ports: &[&str]) {
     let lab = Lab::up(text, &[]);
     eventually("in sync", 90, || lab.in_sync());
     assert_eq!(silent(&lab), []);
-    let pairs: Vec<_> = lab.now.plan.pairs().collect();
-    let traffic = Traffic::start(&lab, &pairs);
-    let (reported, fine) = everywhere(&lab, &["drain", object, "--all"]);
-    assert!(fine, "{reported}");
     let in_a_while = || {
         let before = frames(&lab, ports);
         // A rate: frames are counted over a fixed time, as only that shows that none come.
@@ -82,11 +78,19 @@ fn drained(text: &str, object: &str, ports: &[&str]) {
         frames(&lab, ports) - before
     };
     // Each node says that it is there now and then.
-    let few = 2 * pairs.len() as u64;
-    let mut crossed = 0;
+    let idle = in_a_while();
+    let pairs: Vec<_> = lab.now.plan.pairs().collect();
+    let traffic = Traffic::start(&lab, &pairs);
+    let mut usual = 0;
+    eventually(&format!("{object} carries frames"), 10, || {
+        usual = in_a_while().saturating_sub(idle);
+        if usual > idle.max(16) { Ok(()) } else { Err(usual) }
+    });
+    let (reported, fine) = everywhere(&lab, &["drain", object, "--all"]);
+    assert!(fine, "{reported}");
     eventually(&format!("{object} carries nothing"), 10, || {
-        crossed = in_a_while();
-        if crossed < few { Ok(()) } else { Err(crossed) }
+        let crossed = in_a_while();
+        if crossed <= idle + usual / 8 { Ok(()) } else { Err((crossed, idle, usual)) }
     });
     for node in lab.now.nodes() {
         assert_eq!(lab.status(node).unwrap().drained, [object]);
@@ -97,8 +101,8 @@ fn drained(text: &str, object: &str, ports: &[&str]) {
     let (reported, fine) = everywhere(&lab, &["undrain", object, "--all"]);
     assert!(fine, "{reported}");
     eventually(&format!("{object} carries frames again"), 10, || {
-        let now = in_a_while();
-        if now > crossed + pairs.len() as u64 { Ok(()) } else { Err(now) }
+        let crossed = in_a_while();
+        if crossed > idle + usual / 2 { Ok(()) } else { Err((crossed, idle, usual)) }
     });
     traffic.finish_without_faults(50, overtaken);
     eventually("in sync again", 60, || lab.in_sync());

@@ -3,17 +3,20 @@
 
 mod findings;
 mod lfts;
+mod sets;
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 use tresse_plan::Plan;
 use tresse_slice::watch::Watches;
 use tresse_verify::{self, Reflect, Report};
 
 use self::findings::findings;
+use self::sets::Sets;
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output;
@@ -36,6 +39,12 @@ pub struct Check {
     /// `ibnetdiscover`. Default: `opensm-subnet.lst` beside the dump.
     #[arg(long, requires = "lfts", conflicts_with_all = ["file", "lock"])]
     topology: Option<PathBuf>,
+    /// Also fail so many switches, nodes and cables at once: all sets of them, or 1000 random ones.
+    #[arg(long, value_name = "N", conflicts_with = "lfts")]
+    failures: Option<usize>,
+    /// The seed of random sets.
+    #[arg(long, requires = "failures", default_value_t = 1)]
+    seed: u64,
 }
 
 impl Check {
@@ -49,14 +58,22 @@ impl Check {
         let plan = ClusterArgs { file, lock: self.lock }.plan()?;
         let report = tresse_verify::check(&plan);
         let sessions = Sessions::of(&plan);
+        let sets =
+            self.failures.map(|failures| Sets::of(&plan, failures, self.seed)).transpose()?;
+        let cut = sets.as_ref().is_some_and(|sets| sets.cut > 0);
         let mut out = output::stdout();
         if json {
-            output::json_line(&mut out, &Answer { report: &report, sessions })?;
+            let answer = Answer { report: &report, sessions };
+            match &sets {
+                Some(sets) => output::json_line(&mut out, &answer.with(sets)?)?,
+                None => output::json_line(&mut out, &answer)?,
+            }
         } else {
             text(&mut out, &report, &sessions)?;
+            sets.iter().try_for_each(|sets| sets.write(&mut out))?;
         }
         out.flush()?;
-        Ok(if report.violations.is_empty() { Code::Fine } else { Code::Fault })
+        Ok(if report.violations.is_empty() && !cut { Code::Fine } else { Code::Fault })
     }
 }
 
@@ -65,6 +82,19 @@ struct Answer<'a> {
     #[serde(flatten)]
     report: &'a Report,
     sessions: Sessions,
+}
+
+impl Answer<'_> {
+    /// The same, with the effect of several failures beside that of single ones.
+    fn with(&self, sets: &Sets) -> std::io::Result<Value> {
+        let mut answer = serde_json::to_value(self)?;
+        if let (Some(all), Value::Object(sets)) =
+            (answer["failures"].as_object_mut(), serde_json::to_value(sets)?)
+        {
+            all.extend(sets);
+        }
+        Ok(answer)
+    }
 }
 
 /// How many BFD sessions a node starts to detect every failure that it could avoid.

@@ -225,3 +225,48 @@ fn a_node_that_is_there_by_echoes_alone_is_not_believed() {
     path_event(&mut ring.host, &[]);
     assert_eq!(ring.sends(2), [Some(1), Some(5)]);
 }
+
+/// A node that keeps a hop free uses it where nothing else leads, and all others know that.
+#[test]
+fn what_others_keep_free_is_known_once_something_is_broken_or_two_parts_are_drained() {
+    let mut ring = Ring::new();
+    let place = |ring: &Ring, node: u32, to: u32| {
+        let hops = ring.plan.layout().unwrap().neighbours(NodeId(node));
+        hops.iter().position(|hop| hop.to == NodeId(to)).unwrap()
+    };
+    let drains = |ring: &mut Ring, drained: &[(u32, u32)], broken: &[(u32, u32)]| {
+        let said = all(broken).into_iter().map(|(node, broken)| {
+            let mut report = ring.says(node, broken);
+            let own = drained.iter().filter(|(from, _)| *from == node);
+            report.drained = own.map(|(_, to)| place(ring, node, *to)).collect();
+            (ring.origin(node), Some(report))
+        });
+        let said = said.collect();
+        ring.host.input(Input::Reports(said));
+        ring.host.settle();
+    };
+    path_event(&mut ring.host, &[]);
+    // The planned routes answer one part.
+    drains(&mut ring, &[(1, 2), (2, 1)], &[]);
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+    drains(&mut ring, &[(1, 2), (2, 1)], &[(4, 5), (5, 4)]);
+    assert_eq!(
+        [2, 3].map(|node| ring.sends(node)),
+        [[Some(1), None]; 2],
+        "nothing else leads there"
+    );
+    let listed = ring.host.engine.failures(ring.host.now, 0).unwrap();
+    assert_eq!((listed.broken.len(), listed.cut.len()), (1, 0));
+    // One node alone keeps it free.
+    drains(&mut ring, &[(1, 2)], &[(4, 3)]);
+    assert_eq!(ring.sends(2), [Some(1), None]);
+    drains(&mut ring, &[(1, 2)], &[(2, 1)]);
+    assert_eq!(ring.sends(2), [Some(5), None]);
+    drains(&mut ring, &[(1, 2), (2, 1), (3, 4), (4, 3)], &[]);
+    assert_eq!([1, 2, 3, 4].map(|node| ring.sends(node)[0]), [Some(1), Some(1), Some(1), Some(5)]);
+    ring.host.restart();
+    assert_eq!(ring.sends(2), [Some(1), None]);
+    drains(&mut ring, &[], &[]);
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+    assert!(ring.host.disk.reports.is_empty());
+}

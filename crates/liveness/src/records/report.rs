@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 1 | the generation of its plan: FNV-1a hash, 8 bytes |
 //! | 2 | its NICs without carrier: a bit for each NIC, the first NIC in the lowest bit of the first byte |
-//! | 3 | a drained part, as text; once for each |
+//! | 3 | of the hops of field 5 those that an operator keeps free: a bit for each, as in field 2 |
 //! | 4 | the paths that end at it: the number of ranks (1 byte), and 2 bits for each path: by source in the order of the plan, which leaves out the node itself, and rank; the first path in the lowest bits of the first byte. 0: unknown, 1: sound, 2: broken, 3: sound again, but broken a short while ago |
 //! | 5 | where nodes route: its hops to its neighbours, by NIC, then by the neighbour's number: 2 bits for each, as above |
 //! | 6 | of the hops of field 5 those whose neighbours are there by echoes alone, as their sessions are not up: a bit for each, as in field 2 |
@@ -23,8 +23,6 @@ pub struct Report {
     pub generation: [u8; 8],
     /// Places of its NICs without carrier, in the order of the cluster file.
     pub dark: BTreeSet<usize>,
-    /// What an operator has drained there.
-    pub drained: BTreeSet<String>,
     /// Number of path ranks of a pair.
     pub ranks: u8,
     /// The planned paths that end at it, by source and rank: `ranks` for each other node.
@@ -33,6 +31,8 @@ pub struct Report {
     pub hops: Vec<PathState>,
     /// Places in `hops` of those whose neighbours are there by echoes alone: their daemons may be dead.
     pub silent: BTreeSet<usize>,
+    /// Places in `hops` of those that an operator keeps free.
+    pub drained: BTreeSet<usize>,
 }
 
 /// What a node knows of a path or hop.
@@ -75,9 +75,7 @@ impl Report {
         let mut content = Vec::new();
         push_field(&mut content, GENERATION, &self.generation);
         push_places(&mut content, DARK, &self.dark);
-        for part in &self.drained {
-            push_field(&mut content, DRAINED, part.as_bytes());
-        }
+        push_places(&mut content, DRAINED, &self.drained);
         if !self.paths.is_empty() {
             let mut field = vec![self.ranks];
             field.extend(PathState::pack(&self.paths));
@@ -104,10 +102,7 @@ impl Report {
                 GENERATION => report.generation = field.try_into().map_err(|_| wrong)?,
                 DARK => report.dark = places(field),
                 SILENT => report.silent = places(field),
-                DRAINED => {
-                    let part = str::from_utf8(field).map_err(|_| wrong)?;
-                    report.drained.insert(part.into());
-                }
+                DRAINED => report.drained = places(field),
                 PATHS => {
                     let (ranks, states) = field.split_first().ok_or(wrong)?;
                     (report.ranks, report.paths) = (*ranks, PathState::unpack(states));
@@ -175,17 +170,17 @@ mod tests {
         let report = Report {
             generation: [8; 8],
             dark: [0, 9].into(),
-            drained: ["s3".into()].into(),
             ranks: 2,
             paths: vec![Sound, Broken, Unknown, Sound, Broken, Unknown, Unknown, Unknown],
             hops: vec![Broken, Sound, Unknown, Unknown],
             silent: [1].into(),
+            drained: [2].into(),
         };
         #[rustfmt::skip]
         let bytes = [
             1, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8, 8,
             2, 0, 0, 2, 1, 2,
-            3, 0, 0, 2, b's', b'3',
+            3, 0, 0, 1, 4,
             4, 0, 0, 3, 2, 0b0100_1001, 0b0000_0010,
             5, 0, 0, 1, 0b0000_0110,
             6, 0, 0, 1, 2,
@@ -198,7 +193,7 @@ mod tests {
     fn what_is_not_known_is_ignored_and_what_is_wrong_is_named() {
         assert_eq!(Report::parse(&[9, 0, 0, 1, 5]), Ok(Report::default()));
         assert_eq!(Report::parse(&[9, 0, 0, 2, 5]), Err(MalformedReport::Length { kind: 9 }));
-        for bytes in [&[1, 0, 0, 1, 5][..], &[3, 0, 0, 1, 0xff], &[4, 0, 0, 0]] {
+        for bytes in [&[1, 0, 0, 1, 5][..], &[4, 0, 0, 0]] {
             assert_eq!(Report::parse(bytes), Err(MalformedReport::Content { kind: bytes[0] }));
         }
     }

@@ -78,20 +78,23 @@ impl Fabric {
     }
 
     /// Every pair arrives that can, without a circle, and with the other nexthop of any one node too.
-    /// `held`: seed of the hops that broke a short while ago.
-    fn judge(&self, off: &BTreeSet<Part>, held: Option<u64>) {
-        let is_held = |node: NodeId, at: usize| {
+    /// `seed`: of the hops that broke a short while ago, or are drained.
+    fn judge(&self, off: &BTreeSet<Part>, seed: Option<u64>) {
+        let arriving = |node: NodeId, at: usize| {
             let number =
                 |seed| Random::new(seed << 32 ^ u64::from(node.0) << 8 ^ at as u64).number();
-            held.is_some_and(|seed| number(seed) % 5 == 0)
+            match seed.map(|seed| number(seed) % 5) {
+                Some(0) => HopState::Held,
+                Some(1) => HopState::Drained,
+                _ => HopState::Sound,
+            }
         };
         let state = |node: NodeId, at: usize| match self.carries(
             node,
             self.remaining.hops(node)[at],
             off,
         ) {
-            true if is_held(node, at) => HopState::Held,
-            true => HopState::Sound,
+            true => arriving(node, at),
             false => HopState::Broken,
         };
         let main = self.plan.node_routes().unwrap();
@@ -228,4 +231,23 @@ fn a_node_whose_daemon_is_dead_is_crossed_where_its_planned_route_leads_only() {
     assert_eq!(hop(&mesh.remaining.ways(to, state, |node| node != dead)), NodeId(3));
     let ways = mesh.remaining.ways(NodeId(4), state, |node| node != dead);
     assert_eq!(ways[from.index()], Way::Planned);
+}
+
+#[test]
+fn one_drained_part_is_told_from_two() {
+    let mesh = Fabric::new(TopologyShape::DirectMesh { dims: vec![3, 2] });
+    let place = |fabric: &Fabric, from: u32, to: u32| {
+        let hops = fabric.remaining.hops(NodeId(from));
+        (NodeId(from), hops.iter().position(|hop| hop.to == NodeId(to)).unwrap())
+    };
+    let hop = |from, to| place(&mesh, from, to);
+    assert!(mesh.remaining.are_of_one_part([]));
+    assert!(mesh.remaining.are_of_one_part([hop(0, 1), hop(1, 0)]));
+    assert!(!mesh.remaining.are_of_one_part([hop(0, 1), hop(1, 2)]));
+    let kind = TopologyShape::Pmesh { dims: vec![3, 3], grow_to: vec![3, 3], lines_per_switch: 1 };
+    let pmesh = Fabric::new(kind);
+    let hop = |from, to| place(&pmesh, from, to);
+    assert!(pmesh.remaining.are_of_one_part([hop(0, 1), hop(1, 2), hop(2, 0)]), "a line");
+    assert!(pmesh.remaining.are_of_one_part([hop(0, 1), hop(0, 2), hop(2, 0)]), "a NIC");
+    assert!(!pmesh.remaining.are_of_one_part([hop(0, 1), hop(1, 4)]));
 }

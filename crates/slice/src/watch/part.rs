@@ -161,19 +161,35 @@ impl FabricParts {
     /// whole if none of its crossings is in `without`. O(cables x diameter).
     #[must_use]
     pub fn joined(&self, from: NodeId, without: &BTreeSet<Crossing>) -> BTreeSet<NodeId> {
+        self.joined_over(from, without, |_| true)
+    }
+
+    /// The same, over switches and only those nodes that `may` be crossed.
+    #[must_use]
+    pub fn joined_over(
+        &self,
+        from: NodeId,
+        without: &BTreeSet<Crossing>,
+        may: impl Fn(NodeId) -> bool,
+    ) -> BTreeSet<NodeId> {
         let whole = |cable: &&Cable| !cable.crossings.iter().any(|wire| without.contains(wire));
         let cables: Vec<&Cable> = self.cables.iter().filter(whole).collect();
         let place = |end: End| match end {
             End::Port(switch, _) => (Some(switch), None),
             End::Nic(node, _) => (None, Some(node)),
         };
+        let goes_on = |place: (Option<SwitchId>, Option<NodeId>)| {
+            place.1.is_none_or(|node| node == from || may(node))
+        };
         let mut seen = BTreeSet::from([(None, Some(from))]);
         loop {
             let before = seen.len();
             for cable in &cables {
                 let [a, b] = cable.ends.map(place);
-                if seen.contains(&a) || seen.contains(&b) {
-                    seen.extend([a, b]);
+                for (near, far) in [(a, b), (b, a)] {
+                    if seen.contains(&near) && goes_on(near) {
+                        seen.insert(far);
+                    }
                 }
             }
             if seen.len() == before {

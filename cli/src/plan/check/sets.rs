@@ -1,0 +1,202 @@
+//! `tresse check --failures N`: fails every set of N parts, or many random ones, and counts the pairs of nodes that are
+//! reached, that go round what is broken, and that are cut off.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use tresse_base::id::NodeId;
+use tresse_base::random::Random;
+use tresse_plan::Plan;
+use tresse_slice::watch::Crossing;
+
+use crate::fail::{Code, Failure};
+use crate::plan::left::{self, Left, Reached};
+
+/// So many sets are all looked at; of more, so many random ones.
+const MOST: usize = 1000;
+
+/// What sets of failures leave: ordered pairs of nodes, summed over the sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Sets {
+    /// Failures in each set.
+    at_once: usize,
+    /// Number of sets.
+    sets: usize,
+    /// The seed of random sets; `None` if all were looked at.
+    seed: Option<u64>,
+    /// Pairs whose first path is broken, and which are reached otherwise.
+    healed: u64,
+    /// Those of them that are reached by two planned paths, joined at a node.
+    two_paths: u64,
+    /// The most planned paths that are joined for one pair.
+    max_paths: u64,
+    /// Pairs that no whole cables join.
+    apart: u64,
+    /// Pairs that cables join, and that do not reach each other.
+    pub cut: u64,
+    /// The first of them, and without which parts.
+    first_cut: Option<FirstCut>,
+}
+
+/// A pair that is cut off, and what has failed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct FirstCut {
+    without: Vec<String>,
+    src: String,
+    dst: String,
+}
+
+/// Failures that happen together.
+struct Set {
+    names: Vec<String>,
+    broken: BTreeSet<Crossing>,
+    off: BTreeSet<NodeId>,
+}
+
+impl Sets {
+    /// Looks at sets of so many failures.
+    pub fn of(plan: &Plan, at_once: usize, seed: u64) -> Result<Self, Failure> {
+        let left = Left::new(plan);
+        let (sets, random) = choose(&left, at_once, seed)?;
+        let nodes = plan.cluster().nodes.len();
+        let counted = (0..nodes).into_par_iter().map(|node| {
+            let mut counted = Self::default();
+            counted.count(plan, &left, &sets, node.into());
+            counted
+        });
+        let all = counted.reduce(Self::default, Self::and);
+        let seed = random.then_some(seed);
+        Ok(Self { at_once, sets: sets.len(), seed, max_paths: 1, ..all })
+    }
+
+    /// Counts the pairs of all other nodes with this one.
+    fn count(&mut self, plan: &Plan, left: &Left<'_>, sets: &[Set], node: NodeId) {
+        let others = (0..plan.cluster().nodes.len()).map(NodeId::from);
+        let others: Vec<NodeId> = others.filter(|other| *other != node).collect();
+        let name = |node: NodeId| plan.cluster().node(node).name.clone();
+        let paths: Vec<_> = others.iter().map(|src| plan.paths(*src, node)).collect();
+        for set in sets.iter().filter(|set| !set.off.contains(&node)) {
+            let ways = left.ways(node, &set.broken);
+            // By a walk over all cables, for those that need it.
+            let mut joined = None;
+            for (src, paths) in others.iter().zip(&paths).filter(|(src, _)| !set.off.contains(src))
+            {
+                let reached = match &ways {
+                    Some(ways) => left.by_ways(*src, node, ways),
+                    None => match left.first_whole(paths, &set.broken) {
+                        Some(rank) => Reached::Planned(rank),
+                        None => Reached::Not,
+                    },
+                };
+                match reached {
+                    Reached::Planned(0) => {}
+                    Reached::Planned(_) | Reached::Round(_) => self.healed += 1,
+                    Reached::Not => {
+                        // All parts fail in both directions.
+                        let joined = joined.get_or_insert_with(|| left.joined(node, &set.broken));
+                        if joined.contains(src) {
+                            self.cut += 1;
+                            let (src, dst) = (name(*src), name(node));
+                            self.first_cut.get_or_insert_with(|| FirstCut {
+                                without: set.names.clone(),
+                                src,
+                                dst,
+                            });
+                        } else {
+                            self.apart += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            healed: self.healed + other.healed,
+            apart: self.apart + other.apart,
+            cut: self.cut + other.cut,
+            first_cut: self.first_cut.into_iter().chain(other.first_cut).min(),
+            ..self
+        }
+    }
+
+    /// Writes it for people.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let which = match self.seed {
+            Some(seed) => format!("{} random sets, seed {seed}", self.sets),
+            None => format!("all {} sets", self.sets),
+        };
+        writeln!(out, "{:<16}  {which}", format!("{} fail at once", self.at_once))?;
+        writeln!(out, "  go round        {} pairs whose first path is broken", self.healed)?;
+        writeln!(out, "  no cable left   {} pairs", self.apart)?;
+        write!(out, "  cut off         {} pairs that cables join", self.cut)?;
+        match &self.first_cut {
+            Some(FirstCut { without, src, dst }) => {
+                writeln!(out, "; the first is {src} -> {dst} without {}", without.join(" "))
+            }
+            None => writeln!(out),
+        }
+    }
+}
+
+/// All sets of so many parts, or random ones; and whether they are random.
+fn choose(left: &Left<'_>, at_once: usize, seed: u64) -> Result<(Vec<Set>, bool), Failure> {
+    let names = left.names();
+    if !(1..=names.len()).contains(&at_once) {
+        let message = format!("--failures {at_once}: this fabric has {} parts", names.len());
+        return Err(Failure::new(Code::Usage, message));
+    }
+    let random = combinations(names.len(), at_once).is_none_or(|all| all > MOST);
+    let chosen: Vec<Vec<usize>> = match random {
+        false => each(names.len(), at_once),
+        true => {
+            let mut random = Random::new(seed);
+            let all: Vec<usize> = (0..names.len()).collect();
+            (0..MOST).map(|_| random.some(&all, at_once)).collect()
+        }
+    };
+    let set = |chosen: Vec<usize>| -> Result<Set, Failure> {
+        let names: Vec<String> = chosen.into_iter().map(|at| names[at].clone()).collect();
+        let parts: Result<Vec<_>, _> = names.iter().map(|name| left.parts.named(name)).collect();
+        let parts = parts.map_err(|e| Failure::new(Code::Usage, e.to_string()))?;
+        let off = parts.iter().filter_map(|part| part.node()).collect();
+        Ok(Set { names, broken: left::crossings(&parts), off })
+    };
+    let sets: Result<Vec<Set>, Failure> = chosen.into_iter().map(set).collect();
+    Ok((sets?, random))
+}
+
+/// How many sets of `some` of `all` things there are; `None`: too many to count.
+fn combinations(all: usize, some: usize) -> Option<usize> {
+    (0..some).try_fold(1usize, |sets, at| Some(sets.checked_mul(all - at)? / (at + 1)))
+}
+
+/// All sets of `some` of `all` things.
+fn each(all: usize, some: usize) -> Vec<Vec<usize>> {
+    let mut sets = vec![Vec::new()];
+    for _ in 0..some {
+        let longer = |set: &Vec<usize>| {
+            let from = set.last().map_or(0, |last| last + 1);
+            (from..all).map(|next| [&set[..], &[next]].concat()).collect::<Vec<_>>()
+        };
+        sets = sets.iter().flat_map(longer).collect();
+    }
+    sets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_as_many_as_there_are() {
+        for (all, some) in [(5, 1), (5, 2), (7, 3), (4, 4)] {
+            assert_eq!(combinations(all, some), Some(each(all, some).len()));
+        }
+        assert_eq!(each(3, 2), [[0, 1], [0, 2], [1, 2]]);
+        assert_eq!(combinations(10_000, 40), None);
+    }
+}

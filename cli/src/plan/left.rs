@@ -1,0 +1,125 @@
+//! What failures leave of a plan: how the daemons reach a node without some parts of the fabric, once all know of it.
+//!
+//! Where nodes route this is the code by which they go round failures (`tresse_plan::remaining`). Elsewhere a pair has
+//! its planned paths.
+
+use std::collections::BTreeSet;
+
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
+use tresse_plan::remaining::{self, HopState, Remaining};
+use tresse_slice::watch::Crossing;
+use tresse_slice::watch::part::{FabricPart, FabricParts};
+use tresse_topology::path::Path;
+
+/// A plan, and what is needed to ask what failures leave of it.
+pub struct Left<'a> {
+    plan: &'a Plan,
+    /// The parts that may fail, by name.
+    pub parts: FabricParts,
+    /// Where nodes go round failures.
+    remaining: Option<Remaining>,
+}
+
+/// How a node is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reached {
+    /// By the planned path of this rank.
+    Planned(u32),
+    /// By these nodes, the ends with them.
+    Round(Vec<NodeId>),
+    /// Not at all.
+    Not,
+}
+
+impl<'a> Left<'a> {
+    /// Of a plan.
+    pub fn new(plan: &'a Plan) -> Self {
+        let cluster = plan.cluster();
+        let remaining = Remaining::of(cluster).filter(|_| cluster.routing.paths > 1);
+        Self { plan, parts: FabricParts::of(cluster, plan.graph()), remaining }
+    }
+
+    /// How `src` reaches `dst` without what these crossings belong to.
+    pub fn reached(&self, src: NodeId, dst: NodeId, broken: &BTreeSet<Crossing>) -> Reached {
+        match self.ways(dst, broken) {
+            Some(ways) => self.by_ways(src, dst, &ways),
+            None => match self.first_whole(&self.plan.paths(src, dst), broken) {
+                Some(rank) => Reached::Planned(rank),
+                None => Reached::Not,
+            },
+        }
+    }
+
+    /// The rank of the first path that crosses nothing broken.
+    pub fn first_whole(&self, paths: &[Path], broken: &BTreeSet<Crossing>) -> Option<u32> {
+        let crossings = |path: &Path| -> Vec<Crossing> {
+            path.segments.iter().flat_map(|segment| self.plan.crossings(segment)).collect()
+        };
+        let whole =
+            |path: &&Path| crossings(path).iter().all(|crossing| !broken.contains(crossing));
+        paths.iter().find(whole).map(|path| path.id.rank)
+    }
+
+    /// How each node sends to `dst`, where nodes go round failures.
+    pub fn ways(&self, dst: NodeId, broken: &BTreeSet<Crossing>) -> Option<Vec<remaining::Way>> {
+        let remaining = self.remaining.as_ref()?;
+        let state = |from: NodeId, at: usize| {
+            let hop = remaining.hops(from)[at];
+            let crossings = [Crossing::Out(from, hop.nic), Crossing::In(hop.to, hop.to_nic)];
+            match crossings.iter().any(|crossing| broken.contains(crossing)) {
+                true => HopState::Broken,
+                false => HopState::Sound,
+            }
+        };
+        Some(remaining.ways(dst, state, |_| true))
+    }
+
+    /// How `src` reaches `dst` by these ways.
+    pub fn by_ways(&self, src: NodeId, dst: NodeId, ways: &[remaining::Way]) -> Reached {
+        if ways[src.index()] == remaining::Way::Planned {
+            return Reached::Planned(0);
+        }
+        let walked = self.remaining.as_ref().and_then(|remaining| remaining.walk(src, dst, ways));
+        let Some(nodes) = walked else { return Reached::Not };
+        let leads_by = |path: &&Path| {
+            let on = path.segments.iter().map(|segment| segment.to);
+            std::iter::once(src).chain(on).eq(nodes.iter().copied())
+        };
+        match self.plan.paths(src, dst).iter().find(leads_by) {
+            Some(path) => Reached::Planned(path.id.rank),
+            None => Reached::Round(nodes),
+        }
+    }
+
+    /// The nodes that whole cables join to one, over switches and nodes in transit.
+    pub fn joined(&self, from: NodeId, broken: &BTreeSet<Crossing>) -> BTreeSet<NodeId> {
+        let may = |node: NodeId| self.plan.cluster().node(node).transit;
+        self.parts.joined_over(from, broken, may)
+    }
+
+    /// The names of all parts that fail by themselves: switches, nodes, cables.
+    pub fn names(&self) -> Vec<String> {
+        let cluster = self.plan.cluster();
+        let switches = cluster.switches.iter().map(|switch| switch.name.clone());
+        let nodes = cluster.nodes.iter().map(|node| node.name.clone());
+        let port = |link: &tresse_topology::cluster::Link| {
+            format!("{}:{}", cluster.switch(link.a.switch).name, link.a.port)
+        };
+        let links = cluster.links.iter().map(port);
+        // A cable between two nodes has one of its NICs as its name.
+        let other = |(_, end): (_, tresse_topology::cluster::NicEnd)| (end.node, end.nic);
+        let other: BTreeSet<_> = cluster.direct_cables().map(other).collect();
+        let nics = cluster.nodes.iter().enumerate().flat_map(|(at, node)| {
+            let nics = node.nics.iter().enumerate();
+            let own = nics.filter(|(nic, _)| !other.contains(&(NodeId::from(at), *nic)));
+            own.map(|(_, nic)| format!("{}:{}", node.name, nic.name)).collect::<Vec<_>>()
+        });
+        switches.chain(nodes).chain(links).chain(nics).collect()
+    }
+}
+
+/// All crossings of some parts.
+pub fn crossings<'a>(parts: impl IntoIterator<Item = &'a FabricPart>) -> BTreeSet<Crossing> {
+    parts.into_iter().flat_map(|part| part.wires().iter().copied()).collect()
+}
