@@ -41,7 +41,7 @@ impl Moved {
         let mut drained: Vec<String> = moves.unplug.iter().filter(planned).map(name).collect();
         let mut cut = false;
         if lab.now().plan.cluster().switches.is_empty() {
-            // Nodes that route for each other keep off one part at a time.
+            // Where nodes route, a second drained part may cost packets until all nodes know of it.
             cut = drained.len() > 1;
             drained.truncate(1);
         }

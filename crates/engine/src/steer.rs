@@ -36,7 +36,8 @@ impl Engine {
             let busy = NodeError::Busy { doing: "withdrawing".into() };
             return out.push(Effect::Reply(call, Err(busy)));
         }
-        let after = match self.stored.steering.after(steer, &current) {
+        let heals = self.settings.bfd && current.index.remaining.is_some();
+        let after = match self.stored.steering.after(steer, &current, heals) {
             Ok(after) => after,
             Err(error) => return out.push(Effect::Reply(call, Err(error))),
         };

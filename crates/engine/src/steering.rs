@@ -94,8 +94,13 @@ impl Steering {
         self.drained.iter().find(crosses)
     }
 
-    /// A copy with the change applied.
-    pub(super) fn after(&self, steer: &Steer, prepared: &Prepared) -> Result<Self, NodeError> {
+    /// A copy with the change applied. `heals`: whether all nodes know what each keeps free.
+    pub(super) fn after(
+        &self,
+        steer: &Steer,
+        prepared: &Prepared,
+        heals: bool,
+    ) -> Result<Self, NodeError> {
         let mut after = self.clone();
         match steer {
             Steer::Drain(object) => {
@@ -117,10 +122,10 @@ impl Steering {
                     return Ok(after);
                 }
                 let other = after.drained.first();
-                if let Some(other) = other.filter(|_| prepared.routes_for_others()) {
+                if let Some(other) = other.filter(|_| prepared.routes_for_others() && !heals) {
                     let message = format!(
-                        "{other} is drained already, and nodes that route for each other keep off one \
-                         part at a time: undrain it first"
+                        "{other} is drained already, and nodes that route for each other without `bfd`, or \
+                         with `paths = 1`, keep off one part at a time: undrain it first"
                     );
                     return Err(refused(object, message));
                 }

@@ -278,9 +278,16 @@ impl SessionTable {
         entry.heard = at;
         // What came while this thread was kept waiting sets no time that has passed already.
         session.postpone(self.lateness.until);
+        // Who says Init hears us, but may not have heard that we hear it: it sends slowly until then.
+        let both_up = (session.state(), packet.state) == (SessionState::Up, SessionState::Up);
+        if both_up && !entry.verdict.is_up() {
+            entry.verdict.up(at);
+            self.changed = true;
+        }
         for change in session.take_changes() {
             match (change.from, change.to) {
-                (_, SessionState::Up) => entry.verdict.up(at),
+                (_, SessionState::Up) if both_up => continue,
+                (_, SessionState::Up) => entry.verdict.proven(at),
                 (SessionState::Up, _) if is_fault(packet) && at < self.lateness.until => {
                     entry.verdict.doubted(at);
                     entry.verdict.postpone(self.lateness.until);

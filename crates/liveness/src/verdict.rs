@@ -24,6 +24,10 @@ const SLOW: Duration = Duration::from_secs(1);
 /// not up, and their jitter.
 const PROOF: Duration = Duration::from_millis(3500);
 
+/// How long echoes alone are believed after one was answered. An end that no longer hears us may say for three seconds that
+/// it does, and what it said last counts for [`PROOF`].
+const ECHOED: Duration = Duration::from_secs(10);
+
 /// How long what comes back with the carrier has for saying anything, where nothing was heard before.
 const SILENT: Duration = Duration::from_secs(10);
 
@@ -46,6 +50,8 @@ pub(super) struct Verdict {
     /// The last echo sent and the last answered, since the session was last up.
     asked: Option<Duration>,
     answered: Option<Duration>,
+    /// When an echo was answered last, whatever has become of the path since.
+    echoed: Option<Duration>,
     /// When the other end said last that it hears us on this path, since the session was last up.
     proven: Option<Duration>,
     /// A path that is probed is broken if nothing is shown of it by then.
@@ -69,6 +75,7 @@ impl Verdict {
             up: false,
             asked: None,
             answered: None,
+            echoed: None,
             proven: None,
             due: None,
             sound: None,
@@ -80,6 +87,11 @@ impl Verdict {
     /// Of a path that was broken when a daemon ended, or another plan had it.
     pub fn broken(interval: Duration, multiplier: u8) -> Self {
         Self { broken: true, known: true, ..Self::new(interval, multiplier) }
+    }
+
+    /// Is its session up at both ends?
+    pub const fn is_up(&self) -> bool {
+        self.up
     }
 
     /// Not to be used.
@@ -111,7 +123,7 @@ impl Verdict {
         }
     }
 
-    /// The session is up.
+    /// The session is up at both ends.
     pub fn up(&mut self, now: Duration) {
         (self.up, self.known, self.silent) = (true, true, None);
         (self.asked, self.answered, self.proven, self.due) = (None, None, None, None);
@@ -148,14 +160,17 @@ impl Verdict {
     }
 
     /// The other end says that it hears us on this path; it may have said so by another one. An echo is asked for at
-    /// once: where it is answered, echoes show more quickly that the path breaks.
+    /// once: where echoes are answered they count alone, as they show more quickly that the path breaks.
     pub fn proven(&mut self, now: Duration) {
         if self.up {
             return;
         }
         self.asked = self.asked.filter(|at| now < *at + self.interval);
-        (self.known, self.due, self.silent) = (true, None, None);
-        self.proven = Some(now);
+        (self.known, self.silent) = (true, None);
+        if self.echoed.is_some_and(|at| now < at + ECHOED) {
+            return;
+        }
+        (self.proven, self.due) = (Some(now), None);
         if self.broken {
             self.sound = self.sound.or(Some(now));
         }
@@ -195,6 +210,7 @@ impl Verdict {
         let gap = self.answered.is_none_or(|at| now > at + 3 * self.pace());
         let proven = self.is_proven(now);
         (self.answered, self.proven, self.due, self.silent) = (Some(now), None, None, None);
+        self.echoed = self.answered;
         if self.broken && (gap && !proven || self.sound.is_none()) {
             self.sound = Some(now);
         }

@@ -4,6 +4,8 @@ use tresse_base::id::{Label, NodeId};
 
 use super::*;
 
+mod again;
+
 const TIMING: Timing = Timing { interval: Duration::from_millis(100), multiplier: 3 };
 const LABEL: Label = Label(16);
 const NONE: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
