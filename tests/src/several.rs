@@ -18,7 +18,7 @@ use tresse_slice::watch::Crossing;
 
 use crate::fault::{Fault, How, PartKind};
 use crate::lab::{Lab, Planned};
-use crate::pace;
+use crate::pace::{self, Deadline};
 
 /// How long repair may take on an idle machine, at BFD's 100 ms x 3.
 const HEALED: Duration = Duration::from_secs(2);
@@ -106,8 +106,8 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
         let lost = faults.iter().flat_map(|fault| fault.wires.iter().copied()).collect();
         let mut wrong = Vec::new();
         let mut judge = |after: &str, lost: &BTreeSet<Crossing>| -> Result<Duration, String> {
-            let Answered { took, silent, limit } = answers(&lab, lost)?;
-            if took > limit || !silent.is_empty() {
+            let Answered { took, silent, late } = answers(&lab, lost)?;
+            if late || !silent.is_empty() {
                 wrong.push(format!("{:.1} s after {after} {silent:?}", took.as_secs_f64()));
             }
             Ok(took)
@@ -201,8 +201,8 @@ struct Answered {
     took: Duration,
     /// Those that did not at last.
     silent: Vec<(String, String)>,
-    /// The longest time that is good.
-    limit: Duration,
+    /// Whether that was longer than is good.
+    late: bool,
 }
 
 /// Asks all pairs that are joined without what is lost, until all answer.
@@ -211,10 +211,9 @@ fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
     let record = lab.directory().load_up().map_err(|e| e.to_string())?;
     let wait = Duration::from_millis(300);
     let options = PingOptions { fast: true, wait, ..PingOptions::default() };
-    let (began, mut slowness) = (Instant::now(), 1.0_f64);
+    let (began, mut limit) = (Instant::now(), Deadline::after(HEALED));
     loop {
-        let asked = began.elapsed();
-        slowness = slowness.max(pace::slowness());
+        let (asked, late) = (began.elapsed(), limit.is_over());
         let report = ping(lab.directory(), &record, &options).map_err(|e| e.to_string())?;
         let silent: Vec<_> =
             report.failed.into_iter().filter(|pair| joined.contains(pair)).collect();
@@ -228,7 +227,7 @@ fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
             );
         }
         if silent.is_empty() || asked > PATIENCE {
-            return Ok(Answered { took: asked, silent, limit: HEALED.mul_f64(slowness) });
+            return Ok(Answered { took: asked, silent, late });
         }
     }
 }
