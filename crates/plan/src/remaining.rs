@@ -210,6 +210,15 @@ impl Remaining {
         true
     }
 
+    /// Is there one NIC, cable or line that all these hops cross? True of no hops. They are given as the sender and the
+    /// place among its [`hops`](Self::hops).
+    #[must_use]
+    pub fn are_of_one_part(&self, hops: impl IntoIterator<Item = (NodeId, usize)>) -> bool {
+        let hops = hops.into_iter();
+        let known = hops.filter_map(|(from, at)| Some((from, *self.hops(from).get(at)?)));
+        hop::are_of_one_part(self.xy.layout(), known)
+    }
+
     fn routes(&self) -> NodeRoutes<'_> {
         NodeRoutes::new(&self.xy, self.backups)
     }

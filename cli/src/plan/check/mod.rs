@@ -39,7 +39,7 @@ pub struct Check {
     /// `ibnetdiscover`. Default: `opensm-subnet.lst` beside the dump.
     #[arg(long, requires = "lfts", conflicts_with_all = ["file", "lock"])]
     topology: Option<PathBuf>,
-    /// Also fail so many switches, nodes and cables at once: all sets of them, or 1000 random ones.
+    /// Also fail so many switches, nodes and cables at once: all sets of them, or 1000 random ones (fewer on large fabrics).
     #[arg(long, value_name = "N", conflicts_with = "lfts")]
     failures: Option<usize>,
     /// The seed of random sets.

@@ -16,6 +16,8 @@ use crate::plan::left::{self, Left, Reached};
 
 /// So many sets are all looked at; of more, so many random ones.
 const MOST: usize = 1000;
+/// So many pairs of nodes are looked at in all: on a large fabric in fewer sets, for half a minute.
+const PAIRS_MOST: usize = 30_000_000;
 
 /// What sets of failures leave: ordered pairs of nodes, summed over the sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -59,8 +61,9 @@ impl Sets {
     /// Looks at sets of so many failures.
     pub fn of(plan: &Plan, at_once: usize, seed: u64) -> Result<Self, Failure> {
         let left = Left::new(plan);
-        let (sets, random) = choose(&left, at_once, seed)?;
         let nodes = plan.cluster().nodes.len();
+        let most = (PAIRS_MOST / (nodes * nodes).max(1)).clamp(1, MOST);
+        let (sets, random) = choose(&left, at_once, seed, most)?;
         let counted = (0..nodes).into_par_iter().map(|node| {
             let mut counted = Self::default();
             counted.count(plan, &left, &sets, node.into());
@@ -142,20 +145,25 @@ impl Sets {
     }
 }
 
-/// All sets of so many parts, or random ones; and whether they are random.
-fn choose(left: &Left<'_>, at_once: usize, seed: u64) -> Result<(Vec<Set>, bool), Failure> {
+/// All sets of so many parts, or of more than `most` so many random ones; and whether they are random.
+fn choose(
+    left: &Left<'_>,
+    at_once: usize,
+    seed: u64,
+    most: usize,
+) -> Result<(Vec<Set>, bool), Failure> {
     let names = left.names();
     if !(1..=names.len()).contains(&at_once) {
         let message = format!("--failures {at_once}: this fabric has {} parts", names.len());
         return Err(Failure::new(Code::Usage, message));
     }
-    let random = combinations(names.len(), at_once).is_none_or(|all| all > MOST);
+    let random = combinations(names.len(), at_once).is_none_or(|all| all > most);
     let chosen: Vec<Vec<usize>> = match random {
         false => each(names.len(), at_once),
         true => {
             let mut random = Random::new(seed);
             let all: Vec<usize> = (0..names.len()).collect();
-            (0..MOST).map(|_| random.some(&all, at_once)).collect()
+            (0..most).map(|_| random.some(&all, at_once)).collect()
         }
     };
     let set = |chosen: Vec<usize>| -> Result<Set, Failure> {

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use tresse_base::id::NodeId;
-use tresse_topology::Hop;
-
-use super::Remaining;
+use tresse_topology::{Hop, Layout};
 
 /// What is known of a hop from one node to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,21 +48,15 @@ enum Part {
     Line(usize),
 }
 
-impl Remaining {
-    /// Is there one NIC, cable or line that all these hops cross? True of no hops. They are given as the sender and the
-    /// place among its [`hops`](Self::hops).
-    #[must_use]
-    pub fn are_of_one_part(&self, hops: impl IntoIterator<Item = (NodeId, usize)>) -> bool {
-        let known = |(from, at): (NodeId, usize)| Some(self.parts(from, *self.hops(from).get(at)?));
-        let common = hops.into_iter().filter_map(known).reduce(|a, b| &a & &b);
-        common.is_none_or(|common| !common.is_empty())
-    }
+/// Is there one NIC, cable or line that all these hops cross? True of no hops.
+pub(super) fn are_of_one_part(layout: &Layout, hops: impl Iterator<Item = (NodeId, Hop)>) -> bool {
+    let common = hops.map(|(from, hop)| parts(layout, from, hop)).reduce(|a, b| &a & &b);
+    common.is_none_or(|common| !common.is_empty())
+}
 
-    /// The parts that a hop crosses. A cable is the NICs at its ends.
-    fn parts(&self, from: NodeId, hop: Hop) -> BTreeSet<Part> {
-        let layout = self.xy.layout();
-        let line = layout.has_switches().then(|| Part::Line(layout.line(from, hop.nic)));
-        let nics = [Part::Nic(from, hop.nic), Part::Nic(hop.to, hop.to_nic)];
-        nics.into_iter().chain(line).collect()
-    }
+/// The parts that a hop crosses. A cable is the NICs at its ends.
+fn parts(layout: &Layout, from: NodeId, hop: Hop) -> BTreeSet<Part> {
+    let line = layout.has_switches().then(|| Part::Line(layout.line(from, hop.nic)));
+    let nics = [Part::Nic(from, hop.nic), Part::Nic(hop.to, hop.to_nic)];
+    nics.into_iter().chain(line).collect()
 }
