@@ -3,7 +3,7 @@
 # this kernel can do, and what needs the virtual machine. The soak for SOAK_SECONDS (default 1200; SOAK_SEED and
 # SOAK_ROUND, which it prints, go on where one stopped), twenty changes of plan on each kind of fabric
 # (CHANGES_ROUNDS, CHANGES_SEED, CHANGES_ROUND), a fault of every sort at every step of a rollout (HALFWAY_SEED),
-# twenty sets of failures on each kind of fabric whose nodes route (SEVERAL_ROUNDS, SEVERAL_SEED, SEVERAL_ROUND),
+# twenty sets of failures on each kind of fabric (SEVERAL_ROUNDS, SEVERAL_SEED, SEVERAL_ROUND),
 # a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
 # faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change,
 # and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`.
@@ -13,7 +13,8 @@ cd "$(dirname "$0")/.."
 lanes=${1:-here vm}
 built=${CARGO_TARGET_DIR:-target}/debug
 CHANGES_ROUNDS=${CHANGES_ROUNDS:-20}
-export CHANGES_ROUNDS
+SEVERAL_ROUNDS=${SEVERAL_ROUNDS:-20}
+export CHANGES_ROUNDS SEVERAL_ROUNDS
 
 tests() {
     cargo test --workspace --locked "$@"
@@ -22,7 +23,7 @@ tests() {
 here() {
     stage 'failures by computation' tests --lib -- --ignored long_whoever
     stage 'changes of plan' tests/changes.sh here
-    stage 'several failures' env SEVERAL_ROUNDS="${SEVERAL_ROUNDS:-20}" tests/several.sh
+    stage 'several failures' tests/several.sh here
     stage 'rollouts that break' tests/halfway.sh here ring-4 pmesh-3x3
     stage 'an older release' tests/old-release.sh
     stage 'labs without VLANs' tests --test fabric -- long_routed_
@@ -34,6 +35,7 @@ here() {
 vm() {
     stage 'vm: soak' env SOAK_SECONDS="${SOAK_SECONDS:-1200}" tests/soak.sh
     stage 'vm: changes of plan' tests/changes.sh vm
+    stage 'vm: several failures' tests/several.sh vm
     stage 'vm: power cuts' tests --test node -- long_power_
     host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
     export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"

@@ -26,6 +26,7 @@ stage 'vm: labs' tests --test fabric -- --skip routed_ --skip long_
 stage 'vm: kernel' tests --test kernel -- vm_
 unset "CARGO_TARGET_${host}_RUNNER"
 stage 'vm: changes' tests/changes.sh vm mesh
+stage 'vm: several failures' env SEVERAL_ROUNDS=2 tests/several.sh vm torus-3x3
 stage 'vm: soak' env SOAK_SECONDS="${SOAK_SECONDS:-60}" tests/soak.sh
 
 [ "$alone" = no ] || stages_end

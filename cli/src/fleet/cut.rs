@@ -65,7 +65,8 @@ fn dead(parts: &FabricParts, node: &str, said: &Said) -> Vec<Crossing> {
         .map(|nic| format!("{node}:{}", nic.name))
         .collect();
     let mut hops: BTreeMap<&str, BTreeMap<String, bool>> = BTreeMap::new();
-    for path in &said.paths {
+    // Longer ones may be broken further on.
+    for path in said.paths.iter().filter(|path| path.segments.len() == 1) {
         if let Some(first) = path.segments.first() {
             let end = format!("{}:{}", first.to, first.to_nic);
             *hops.entry(&first.nic).or_default().entry(end).or_default() |= path.state == "broken";
@@ -81,4 +82,42 @@ fn dead(parts: &FabricParts, node: &str, said: &Said) -> Vec<Crossing> {
     // Other NICs of the host are no part of the fabric.
     let found = names.iter().filter_map(|name| parts.named(name).ok());
     found.flat_map(|part| part.wires().iter().copied().collect::<Vec<_>>()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tresse_plan::Plan;
+    use tresse_topology::cluster::{Strategy, TopologyShape};
+    use tresse_topology::path::Path;
+
+    use super::*;
+
+    /// What a node of a mesh of 3x2 says of its paths, of which those to one other are broken.
+    fn said(plan: &Plan, node: NodeId, broken: NodeId) -> Said {
+        let name = |node: NodeId| plan.cluster().node(node).name.clone();
+        let line = |dst: NodeId, path: &Path| -> PathLine {
+            let mut line = json!(plan.path_view(path));
+            line["state"] = if dst == broken { json!("broken") } else { json!("active") };
+            serde_json::from_value(line).unwrap()
+        };
+        let pairs = plan.pairs().filter(|pair| pair.0 == node);
+        let paths = pairs.flat_map(|(_, dst)| {
+            plan.paths(node, dst).iter().map(|path| line(dst, path)).collect::<Vec<_>>()
+        });
+        let nics: Value = json!({ "node": name(node), "nics": [], "neighbours": [] });
+        Said { nics: serde_json::from_value(nics).unwrap(), paths: paths.collect() }
+    }
+
+    #[test]
+    fn what_is_broken_further_on_is_no_dead_cable_here() {
+        let kind = TopologyShape::DirectMesh { dims: vec![3, 2] };
+        let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
+        let parts = FabricParts::of(plan.cluster(), &Graph::new(plan.cluster()));
+        let at = |broken: u32| said(&plan, NodeId(0), NodeId(broken));
+        assert_eq!(dead(&parts, "n0", &at(2)), [], "two hops away");
+        assert!(!dead(&parts, "n0", &at(1)).is_empty(), "a neighbour");
+        let off = off(plan.cluster(), "n0-n3", &[("n0".to_owned(), at(2))].into());
+        assert!(off.is_empty(), "{off:?}");
+    }
 }

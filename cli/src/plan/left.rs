@@ -10,6 +10,7 @@ use tresse_plan::Plan;
 use tresse_plan::remaining::{self, HopState, Remaining};
 use tresse_slice::watch::Crossing;
 use tresse_slice::watch::part::{FabricPart, FabricParts};
+use tresse_topology::Hop;
 use tresse_topology::path::Path;
 
 /// A plan, and what is needed to ask what failures leave of it.
@@ -17,8 +18,10 @@ pub struct Left<'a> {
     plan: &'a Plan,
     /// The parts that may fail, by name.
     pub parts: FabricParts,
-    /// Where nodes go round failures.
+    /// Where nodes route.
     remaining: Option<Remaining>,
+    /// Do they go round failures?
+    heals: bool,
 }
 
 /// How a node is reached.
@@ -36,8 +39,8 @@ impl<'a> Left<'a> {
     /// Of a plan.
     pub fn new(plan: &'a Plan) -> Self {
         let cluster = plan.cluster();
-        let remaining = Remaining::of(cluster).filter(|_| cluster.routing.paths > 1);
-        Self { plan, parts: FabricParts::of(cluster, plan.graph()), remaining }
+        let (remaining, heals) = (Remaining::of(cluster), cluster.routing.paths > 1);
+        Self { plan, parts: FabricParts::of(cluster, plan.graph()), remaining, heals }
     }
 
     /// How `src` reaches `dst` without what these crossings belong to.
@@ -63,15 +66,12 @@ impl<'a> Left<'a> {
 
     /// How each node sends to `dst`, where nodes go round failures.
     pub fn ways(&self, dst: NodeId, broken: &BTreeSet<Crossing>) -> Option<Vec<remaining::Way>> {
-        let remaining = self.remaining.as_ref()?;
-        let state = |from: NodeId, at: usize| {
-            let hop = remaining.hops(from)[at];
-            let crossings = [Crossing::Out(from, hop.nic), Crossing::In(hop.to, hop.to_nic)];
-            match crossings.iter().any(|crossing| broken.contains(crossing)) {
+        let remaining = self.remaining.as_ref().filter(|_| self.heals)?;
+        let state =
+            |from: NodeId, at: usize| match is_broken(broken, from, remaining.hops(from)[at]) {
                 true => HopState::Broken,
                 false => HopState::Sound,
-            }
-        };
+            };
         Some(remaining.ways(dst, state, |_| true))
     }
 
@@ -94,8 +94,19 @@ impl<'a> Left<'a> {
 
     /// The nodes that whole cables join to one, over switches and nodes in transit.
     pub fn joined(&self, from: NodeId, broken: &BTreeSet<Crossing>) -> BTreeSet<NodeId> {
-        let may = |node: NodeId| self.plan.cluster().node(node).transit;
-        self.parts.joined_over(from, broken, may)
+        if let Some(remaining) = &self.remaining {
+            return remaining.joined(from, |from, hop| !is_broken(broken, from, hop));
+        }
+        let cluster = self.plan.cluster();
+        // No path uses the cables of an uplink.
+        let uplinks = cluster.links.iter().filter(|link| cluster.is_uplink(link));
+        let uplinks = uplinks.filter_map(|link| {
+            let name = format!("{}:{}", cluster.switch(link.a.switch).name, link.a.port);
+            self.parts.named(&name).ok()
+        });
+        let without = broken.iter().copied().chain(crossings(&uplinks.collect::<Vec<_>>()));
+        let may = |node: NodeId| cluster.node(node).transit;
+        self.parts.joined_over(from, &without.collect(), may)
     }
 
     /// The names of all parts that fail by themselves: switches, nodes, cables.
@@ -117,6 +128,11 @@ impl<'a> Left<'a> {
         });
         switches.chain(nodes).chain(links).chain(nics).collect()
     }
+}
+
+fn is_broken(broken: &BTreeSet<Crossing>, from: NodeId, hop: Hop) -> bool {
+    let crossings = [Crossing::Out(from, hop.nic), Crossing::In(hop.to, hop.to_nic)];
+    crossings.iter().any(|crossing| broken.contains(crossing))
 }
 
 /// All crossings of some parts.

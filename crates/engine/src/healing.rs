@@ -225,7 +225,9 @@ impl Engine {
         let name = plan.index.node(node);
         let report = self.healing.reports.get(&origin(name))?;
         let state = |at, state| match hop_state(state) {
-            HopState::Sound if report.drained.contains(&at) => HopState::Drained,
+            HopState::Unknown | HopState::Sound if report.drained.contains(&at) => {
+                HopState::Drained
+            }
             state => state,
         };
         let words = report.hops.iter().enumerate();
@@ -260,13 +262,23 @@ impl Engine {
             _ if dark.contains(watch.nexthop.interface.as_str()) => HopState::Broken,
             id if held.contains(&id) => HopState::Held,
             id if dead.contains(&id) => HopState::Broken,
-            id if sound.contains(&id) && drained.contains(&id) => HopState::Drained,
+            // The kernel keeps it free, whatever is known of it.
+            id if drained.contains(&id) => HopState::Drained,
             id if sound.contains(&id) => HopState::Sound,
             _ => HopState::Unknown,
         };
         let word = |watch: &&Watch| (state(watch), silent.contains(&watch.id));
         let hops = remaining.hops(plan.id).iter();
         hops.map(|hop| watches.get(&hop.to).map(word).unwrap_or_default()).collect()
+    }
+
+    /// Do nodes go round what is broken or drained anywhere, as they hear their neighbours and tell each other?
+    pub(super) fn heals(&self, plan: &Prepared) -> bool {
+        let dark = self.dark();
+        let dark = dark.iter().map(String::as_str).collect();
+        let words = |remaining| self.own_words(plan, remaining, &dark);
+        let is_known = |words: Vec<Word>| words.iter().all(|word| word.0 != HopState::Unknown);
+        self.settings.bfd && plan.index.remaining.as_ref().map(words).is_some_and(is_known)
     }
 
     /// What this node has to say; `None` where nodes do not route.

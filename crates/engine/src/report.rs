@@ -189,7 +189,10 @@ impl Engine {
             .filter(|(_, route)| !route.nexthops.iter().all(is_rested))
             .filter(|((dst, _), _)| !cut.contains(&dst.address))
             .filter(|&(&(dst, metric), route)| match self.holds((dst, metric)) {
-                true if self.healing.healed.routes.contains_key(&dst) => true,
+                // What goes round a drain alone is as an operator wants it.
+                true if self.healing.healed.routes.contains_key(&dst) => {
+                    !self.healing.since.is_empty()
+                }
                 true => route.nexthops.iter().all(unused),
                 false => self.holds((dst, METRIC_BACKUP)),
             })

@@ -36,8 +36,7 @@ impl Engine {
             let busy = NodeError::Busy { doing: "withdrawing".into() };
             return out.push(Effect::Reply(call, Err(busy)));
         }
-        let heals = self.settings.bfd && current.index.remaining.is_some();
-        let after = match self.stored.steering.after(steer, &current, heals) {
+        let after = match self.stored.steering.after(steer, &current, self.heals(&current)) {
             Ok(after) => after,
             Err(error) => return out.push(Effect::Reply(call, Err(error))),
         };
@@ -151,7 +150,7 @@ impl Engine {
         let nodes: BTreeSet<IpAddr> =
             watches.paths().iter().map(|watch| watch.destination).collect();
         let backups = routes.keys().any(|(_, metric)| *metric == METRIC_BACKUP);
-        let mut steered = tresse_control::Steered::default();
+        let (mut steered, heals) = (tresse_control::Steered::default(), self.heals(current));
         for ((destination, _), primary) in routes.iter().filter(|((_, m), _)| *m == METRIC_PRIMARY)
         {
             let backup = routes.get(&(*destination, METRIC_BACKUP));
@@ -173,6 +172,8 @@ impl Engine {
             // What is kept free beside a pin, or has no weight, is used if there is no other.
             let count = |drained: &BTreeSet<PathId>| paths.difference(drained).count();
             let list = match (count(&self.free.drained), count(&free.drained)) {
+                // By another hop than the planned ones, if any: `cut_further_on` knows.
+                (1.., 0) if heals => &mut steered.single,
                 (1.., 0) => &mut steered.cut,
                 (2.., 1) => &mut steered.single,
                 _ => continue,
@@ -233,13 +234,19 @@ impl Engine {
         if before == after {
             return;
         }
-        let [joined, left] =
-            [&before, &after].map(|without| index.parts.joined(current.id, without));
+        let heals = self.heals(current);
+        let [joined, left] = [&before, &after].map(|without| match &index.remaining {
+            Some(remaining) => remaining.joined(current.id, |from, hop| {
+                let crossed = [Crossing::Out(from, hop.nic), Crossing::In(hop.to, hop.to_nic)];
+                !crossed.iter().any(|crossing| without.contains(crossing))
+            }),
+            None => index.parts.joined(current.id, without),
+        });
         let reaches = |pair: &[PathEntry],
                        without: &BTreeSet<Crossing>,
                        joined: &BTreeSet<NodeId>| {
             let whole = |entry: &PathEntry| !entry.wires.iter().any(|wire| without.contains(wire));
-            joined.contains(&pair[0].id.dst) && (pair.len() > 1 || whole(&pair[0]))
+            joined.contains(&pair[0].id.dst) && (heals || pair.len() > 1 || whole(&pair[0]))
         };
         let cut: BTreeSet<String> = index
             .pairs()

@@ -124,8 +124,9 @@ impl Steering {
                 let other = after.drained.first();
                 if let Some(other) = other.filter(|_| prepared.routes_for_others() && !heals) {
                     let message = format!(
-                        "{other} is drained already, and nodes that route for each other without `bfd`, or \
-                         with `paths = 1`, keep off one part at a time: undrain it first"
+                        "{other} is drained already, and nodes that route for each other keep off one part at \
+                         a time unless they hear all their neighbours (`tresse status`: BFD sessions): \
+                         undrain it first"
                     );
                     return Err(refused(object, message));
                 }

@@ -280,7 +280,8 @@ impl SessionTable {
         session.postpone(self.lateness.until);
         // Who says Init hears us, but may not have heard that we hear it: it sends slowly until then.
         let both_up = (session.state(), packet.state) == (SessionState::Up, SessionState::Up);
-        if both_up && !entry.verdict.is_up() {
+        let there = self.interfaces.contains_key(&entry.path.interface);
+        if both_up && there && !entry.verdict.is_up() {
             entry.verdict.up(at);
             self.changed = true;
         }

@@ -210,7 +210,7 @@ impl Verdict {
         let gap = self.answered.is_none_or(|at| now > at + 3 * self.pace());
         let proven = self.is_proven(now);
         (self.answered, self.proven, self.due, self.silent) = (Some(now), None, None, None);
-        self.echoed = self.answered;
+        self.echoed = self.answered.filter(|_| !self.up).or(self.echoed);
         if self.broken && (gap && !proven || self.sound.is_none()) {
             self.sound = Some(now);
         }

@@ -8,7 +8,7 @@
 //! Among equally short ways the planned nexthop comes first, then that of the backup route, then, for each node and
 //! destination, another one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
@@ -167,6 +167,19 @@ impl Remaining {
             }
         };
         (0..self.hops.len()).map(NodeId::from).map(way).collect()
+    }
+
+    /// The nodes that whole hops lead to from one, over nodes that may be crossed; itself included. O(hops).
+    #[must_use]
+    pub fn joined(&self, from: NodeId, is_whole: impl Fn(NodeId, Hop) -> bool) -> BTreeSet<NodeId> {
+        let (mut joined, mut open) = (BTreeSet::from([from]), vec![from]);
+        while let Some(node) = open.pop() {
+            if node == from || self.transit[node.index()] {
+                let whole = self.hops(node).iter().filter(|hop| is_whole(node, **hop));
+                open.extend(whole.map(|hop| hop.to).filter(|to| joined.insert(*to)));
+            }
+        }
+        joined
     }
 
     /// Must a node do without its table route to `to`? It would lead packets away that others send by these ways.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tresse_tests::arguments::{Arguments, verdict};
+use tresse_tests::pace;
 use tresse_tests::several::{KINDS, Kind, trial};
 
 const ROUNDS: u64 = 5;
@@ -18,7 +19,10 @@ fn main() -> ExitCode {
     let Arguments { rounds, seed, round, .. } = arguments;
     println!("{rounds} rounds a kind, SEVERAL_SEED={seed} SEVERAL_ROUND={round}");
     let mut rows = Vec::new();
-    let wanted = |kind: &Kind| arguments.kinds.is_empty() || arguments.names(kind.name);
+    let wanted = |kind: &Kind| match arguments.kinds.is_empty() {
+        true => kind.has_vlans() == pace::is_emulated(),
+        false => arguments.names(kind.name),
+    };
     for kind in KINDS.iter().filter(|kind| wanted(kind)) {
         match trial(kind, rounds, seed, round) {
             Ok(row) => rows.push((kind.name, row)),

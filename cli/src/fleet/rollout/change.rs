@@ -57,7 +57,11 @@ impl Run {
     /// may have no way round it.
     pub fn settle(&mut self, until: Instant, force: bool) -> bool {
         let mut asked: Option<BTreeSet<String>> = None;
+        let mut look = 0;
         loop {
+            look += 1;
+            // Those that are done may lose an interface while others are waited for.
+            asked = asked.filter(|_| look % 5 > 0);
             let which = |name: &str| asked.as_ref().is_none_or(|asked| asked.contains(name));
             let answers = self.fleet.each(which, Client::status);
             let mut shown = Vec::new();
@@ -69,7 +73,7 @@ impl Run {
                         if !force && self.misses_a_node(&status) {
                             lost.insert(node.clone());
                         }
-                        over |= !force && refused(&status).is_some();
+                        over |= !force && self.refused(&node, &status).is_some();
                         let why = self.waits(&node, &status);
                         shown.extend(state(&status, why.as_ref()).map(|s| (node.clone(), s)));
                         why
@@ -145,6 +149,17 @@ impl Run {
         again.is_empty()
     }
 
+    /// Why a node does not use one of the interfaces of the new plan: only an operator can mend it.
+    fn refused<'a>(&self, node: &str, status: &'a Status) -> Option<&'a str> {
+        let nics = self.nics.get(node)?;
+        let of = |name: &str| {
+            let base = |nic: &String| name.strip_prefix(nic.as_str());
+            nics.iter().filter_map(base).any(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let mut refused = status.drift.iter().filter(|line| line.op == "refused");
+        refused.find(|line| of(&line.object)).map(|line| line.why.as_str())
+    }
+
     /// Why a node is not done, if it is not.
     fn waits(&self, node: &str, status: &Status) -> Option<String> {
         if status.generation.as_ref() != Some(&self.generation) {
@@ -153,7 +168,7 @@ impl Run {
         if let Some(fault) = &status.fault {
             return Some(fault.clone());
         }
-        if let Some(refused) = refused(status) {
+        if let Some(refused) = self.refused(node, status) {
             return Some(refused.into());
         }
         let before = self.lines.get(node).map(|line| &line.fused);
@@ -174,12 +189,6 @@ impl Run {
         }
         (!status.in_sync).then(|| "is not in sync".into())
     }
-}
-
-/// Why a node does not use one of its interfaces: only an operator can mend it.
-fn refused(status: &Status) -> Option<&str> {
-    let mut refused = status.drift.iter().filter(|line| line.op == "refused");
-    refused.find(|line| !line.object.is_empty()).map(|line| line.why.as_str())
 }
 
 /// What to show of a node: that it is done, or what it has waited for since a while.

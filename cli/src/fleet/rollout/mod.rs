@@ -67,7 +67,12 @@ impl Rollout {
         let line = |name: &String| {
             (name.clone(), NodeState { node: name.clone(), ..NodeState::default() })
         };
+        let nics = plan.cluster().nodes.iter().map(|node| {
+            let nics = node.nics.iter().map(|nic| nic.name.clone());
+            (node.name.clone(), nics.collect())
+        });
         let mut run = Run {
+            nics: nics.collect(),
             lines: names.iter().map(line).collect(),
             fleet: self.fleet.fleet(names),
             generation: plan.generation().into(),

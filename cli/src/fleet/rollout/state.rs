@@ -36,6 +36,8 @@ pub struct Run {
     pub fleet: Fleet,
     pub generation: String,
     pub lines: BTreeMap<String, NodeState>,
+    /// By node: the NICs that the new plan uses.
+    pub nics: BTreeMap<String, Vec<String>>,
     /// Whether nodes are left out, which go on sending by the plan before.
     pub partial: bool,
     /// What was shown of the nodes.

@@ -30,10 +30,10 @@ pub struct Sets {
     seed: Option<u64>,
     /// Pairs whose first path is broken, and which are reached otherwise.
     healed: u64,
-    /// Those of them that are reached by two planned paths, joined at a node.
-    two_paths: u64,
-    /// The most planned paths that are joined for one pair.
-    max_paths: u64,
+    /// Those of them that are reached by two planned paths, joined at a node; `None`: no paths are joined.
+    two_paths: Option<u64>,
+    /// The most planned paths that are joined for one pair; `None` too.
+    max_paths: Option<u64>,
     /// Pairs that no whole cables join.
     apart: u64,
     /// Pairs that cables join, and that do not reach each other.
@@ -71,7 +71,7 @@ impl Sets {
         });
         let all = counted.reduce(Self::default, Self::and);
         let seed = random.then_some(seed);
-        Ok(Self { at_once, sets: sets.len(), seed, max_paths: 1, ..all })
+        Ok(Self { at_once, sets: sets.len(), seed, ..all })
     }
 
     /// Counts the pairs of all other nodes with this one.
@@ -185,10 +185,12 @@ fn combinations(all: usize, some: usize) -> Option<usize> {
 /// All sets of `some` of `all` things.
 fn each(all: usize, some: usize) -> Vec<Vec<usize>> {
     let mut sets = vec![Vec::new()];
-    for _ in 0..some {
+    for chosen in 0..some {
+        // As many as are still to be chosen come after the next one.
+        let until = all + 1 + chosen - some;
         let longer = |set: &Vec<usize>| {
             let from = set.last().map_or(0, |last| last + 1);
-            (from..all).map(|next| [&set[..], &[next]].concat()).collect::<Vec<_>>()
+            (from..until).map(|next| [&set[..], &[next]].concat()).collect::<Vec<_>>()
         };
         sets = sets.iter().flat_map(longer).collect();
     }

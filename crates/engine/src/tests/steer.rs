@@ -197,10 +197,16 @@ fn what_cannot_be_steered_is_named() {
     assert!(error.to_string().contains("has rank 2: the ranks are 0, 1"), "{error}");
     let error = steer(&mut host, Steer::Pin { to: "zz".into(), rank: 0 }, true).unwrap_err();
     assert!(error.to_string().contains("no such node"), "{error}");
-    steer(&mut host, Steer::Drain("s0".into()), false).unwrap();
-    steer(&mut host, Steer::Drain("s5".into()), false).unwrap();
-    assert_eq!(host.engine.status(host.now).drained, ["s0", "s5"]);
     // Where nodes tell each other nothing, each would go round the other's.
+    steer(&mut host, Steer::Drain("s0".into()), false).unwrap();
+    let error = steer(&mut host, Steer::Drain("s5".into()), true).unwrap_err().to_string();
+    assert!(error.contains("s0 is drained already"), "{error}");
+    path_event(&mut host, &[]);
+    // Both NICs of n2.
+    let error = steer(&mut host, Steer::Drain("s5".into()), false).unwrap_err().to_string();
+    assert!(error.contains("no other path leads to 10.77.0.3"), "{error}");
+    steer(&mut host, Steer::Drain("s1".into()), false).unwrap();
+    assert_eq!(host.engine.status(host.now).drained, ["s0", "s1"]);
     let alone = self::prepared(
         "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n[routing]\npaths = 1\n",
     );

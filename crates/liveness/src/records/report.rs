@@ -4,10 +4,10 @@
 //! |---|---|
 //! | 1 | the generation of its plan: FNV-1a hash, 8 bytes |
 //! | 2 | its NICs without carrier: a bit for each NIC, the first NIC in the lowest bit of the first byte |
-//! | 3 | of the hops of field 5 those that an operator keeps free: a bit for each, as in field 2 |
 //! | 4 | the paths that end at it: the number of ranks (1 byte), and 2 bits for each path: by source in the order of the plan, which leaves out the node itself, and rank; the first path in the lowest bits of the first byte. 0: unknown, 1: sound, 2: broken, 3: sound again, but broken a short while ago |
 //! | 5 | where nodes route: its hops to its neighbours, by NIC, then by the neighbour's number: 2 bits for each, as above |
 //! | 6 | of the hops of field 5 those whose neighbours are there by echoes alone, as their sessions are not up: a bit for each, as in field 2 |
+//! | 7 | of the hops of field 5 those that an operator keeps free: a bit for each, as in field 2 |
 //!
 //! Fields that are absent are empty. Unknown fields are ignored.
 
@@ -32,6 +32,7 @@ pub struct Report {
     /// Places in `hops` of those whose neighbours are there by echoes alone: their daemons may be dead.
     pub silent: BTreeSet<usize>,
     /// Places in `hops` of those that an operator keeps free.
+    #[serde(default, rename = "drained_hops")]
     pub drained: BTreeSet<usize>,
 }
 
@@ -75,7 +76,6 @@ impl Report {
         let mut content = Vec::new();
         push_field(&mut content, GENERATION, &self.generation);
         push_places(&mut content, DARK, &self.dark);
-        push_places(&mut content, DRAINED, &self.drained);
         if !self.paths.is_empty() {
             let mut field = vec![self.ranks];
             field.extend(PathState::pack(&self.paths));
@@ -86,6 +86,7 @@ impl Report {
             push_field(&mut content, HOPS, &field);
         }
         push_places(&mut content, SILENT, &self.silent);
+        push_places(&mut content, DRAINED, &self.drained);
         content
     }
 
@@ -155,10 +156,10 @@ impl PathState {
 
 const GENERATION: u8 = 1;
 const DARK: u8 = 2;
-const DRAINED: u8 = 3;
 const PATHS: u8 = 4;
 const HOPS: u8 = 5;
 const SILENT: u8 = 6;
+const DRAINED: u8 = 7;
 
 #[cfg(test)]
 mod tests {
@@ -180,10 +181,10 @@ mod tests {
         let bytes = [
             1, 0, 0, 8, 8, 8, 8, 8, 8, 8, 8, 8,
             2, 0, 0, 2, 1, 2,
-            3, 0, 0, 1, 4,
             4, 0, 0, 3, 2, 0b0100_1001, 0b0000_0010,
             5, 0, 0, 1, 0b0000_0110,
             6, 0, 0, 1, 2,
+            7, 0, 0, 1, 4,
         ];
         assert_eq!(report.emit(), bytes);
         assert_eq!(Report::parse(&bytes), Ok(report));
