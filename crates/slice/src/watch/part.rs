@@ -158,7 +158,7 @@ impl FabricParts {
     }
 
     /// The nodes that whole cables join to `from`, over switches and nodes, itself included. A cable is
-    /// whole if none of its crossings is in `without`. O(cables x diameter).
+    /// whole if none of its crossings is in `without`. O(cables).
     #[must_use]
     pub fn joined(&self, from: NodeId, without: &BTreeSet<Crossing>) -> BTreeSet<NodeId> {
         self.joined_over(from, without, |_| true)
@@ -172,30 +172,31 @@ impl FabricParts {
         without: &BTreeSet<Crossing>,
         may: impl Fn(NodeId) -> bool,
     ) -> BTreeSet<NodeId> {
-        let whole = |cable: &&Cable| !cable.crossings.iter().any(|wire| without.contains(wire));
-        let cables: Vec<&Cable> = self.cables.iter().filter(whole).collect();
+        // Places are numbered: the switches, then the nodes.
+        let first = self.switches.len();
         let place = |end: End| match end {
-            End::Port(switch, _) => (Some(switch), None),
-            End::Nic(node, _) => (None, Some(node)),
+            End::Port(switch, _) => switch.index(),
+            End::Nic(node, _) => first + node.index(),
         };
-        let goes_on = |place: (Option<SwitchId>, Option<NodeId>)| {
-            place.1.is_none_or(|node| node == from || may(node))
-        };
-        let mut seen = BTreeSet::from([(None, Some(from))]);
-        loop {
-            let before = seen.len();
-            for cable in &cables {
-                let [a, b] = cable.ends.map(place);
-                for (near, far) in [(a, b), (b, a)] {
-                    if seen.contains(&near) && goes_on(near) {
-                        seen.insert(far);
-                    }
-                }
-            }
-            if seen.len() == before {
-                return seen.into_iter().filter_map(|(_, node)| node).collect();
+        let mut beside = vec![Vec::new(); first + self.nodes.len()];
+        let whole = |cable: &&Cable| !cable.crossings.iter().any(|wire| without.contains(wire));
+        for cable in self.cables.iter().filter(whole) {
+            let [a, b] = cable.ends.map(place);
+            beside[a].push(b);
+            beside[b].push(a);
+        }
+        let mut seen = vec![false; beside.len()];
+        let mut open = vec![first + from.index()];
+        seen[first + from.index()] = true;
+        while let Some(at) = open.pop() {
+            let node = at.checked_sub(first).map(NodeId::from);
+            if node.is_none_or(|node| node == from || may(node)) {
+                open.extend(
+                    beside[at].iter().filter(|to| !std::mem::replace(&mut seen[**to], true)),
+                );
             }
         }
+        (0..self.nodes.len()).filter(|node| seen[first + node]).map(NodeId::from).collect()
     }
 
     /// The names of a node and of one of its NICs.
