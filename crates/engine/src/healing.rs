@@ -138,7 +138,7 @@ impl Engine {
         let known = self.known(plan, dark);
         let words = known.as_ref().map(|known| &known.words);
         let seen = &self.healing.seen;
-        // On a thousand nodes finding the routes takes half a second: not twice for one failure.
+        // Finding the routes takes long on many nodes: not twice for one failure.
         if seen.plan == plan.digest() && seen.words[0].as_ref() == words {
             return self.healing.healed.clone();
         }

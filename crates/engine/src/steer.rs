@@ -192,7 +192,7 @@ impl Engine {
         moved.extend(moves.iter().flat_map(|moved| moved.addresses.iter().cloned()));
         steered.moved = moved.into_iter().collect();
         steered.moves = moves.into_iter().map(|moved| moved.line).collect();
-        self.cut_further_on(current, after, &mut steered);
+        self.cut_further_on(current, after, heals, &mut steered);
         let names = |addresses: &[String]| {
             let addresses: BTreeSet<&str> = addresses.iter().map(String::as_str).collect();
             let of = |pair: &&[PathEntry]| {
@@ -208,11 +208,12 @@ impl Engine {
 
     /// Where nodes route, adds the destinations that nothing would join to this node without what is
     /// drained, or that the plan has one path to and that crosses it, wherever it is: nodes further on
-    /// send such traffic through it.
+    /// send such traffic through it, unless they go round it (`heals`).
     fn cut_further_on(
         &self,
         current: &Prepared,
         after: &Steering,
+        heals: bool,
         steered: &mut tresse_control::Steered,
     ) {
         if !current.routes_for_others() {
@@ -234,7 +235,6 @@ impl Engine {
         if before == after {
             return;
         }
-        let heals = self.heals(current);
         let [joined, left] = [&before, &after].map(|without| match &index.remaining {
             Some(remaining) => remaining.joined(current.id, |from, hop| {
                 let crossed = [Crossing::Out(from, hop.nic), Crossing::In(hop.to, hop.to_nic)];

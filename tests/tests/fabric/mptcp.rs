@@ -57,8 +57,7 @@ fn use_all_that_is_shared() {
          {single:.1}"
     );
     assert!(plain > 0.8 * RATE && plain < 1.02 * RATE, "{plain}");
-    // More than one NIC carries. A busy machine decides how near it comes to twice as much, which is printed above.
-    assert!(two > 1.4 * RATE && back > 1.4 * RATE, "{two} and {back} beside {plain}");
+    assert!(two >= 1.8 * plain && back >= 1.8 * plain, "{two} and {back} beside {plain}");
     assert!(single > 0.8 * RATE && single < 1.02 * RATE, "{single}");
     for node in lab.now.nodes() {
         let neighbours = lab.run(lab.now.node(node), "ip neigh show nud all");
