@@ -58,6 +58,7 @@ pub(crate) fn engine(stored: Stored) -> Engine {
             sequence: 0,
             engines: Engines { labels: LabelEngine::Kernel, sources: SourceEngine::Kernel },
             bfd: true,
+            forward_to: Vec::new(),
         },
         stored,
     )

@@ -3,10 +3,10 @@
 //!
 //! A round is good if every pair of nodes that whole cables still join answers within `HEALED` after the last failure,
 //! and every pair within `HEALED` after all are healed. Who is joined is found by a search of the trial's own: over
-//! cables that carry in both directions, through live nodes. With VLANs nodes do not go beyond their planned paths yet:
-//! there the pairs are judged that have a whole one in each direction.
+//! cables that carry in both directions, through live nodes; where nodes do not route, over pairs of nodes that have a
+//! whole planned path in each direction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use tresse_base::id::NodeId;
@@ -38,6 +38,7 @@ pub struct Kind {
     topology: &'static str,
     /// Its cluster file's `routing`.
     routing: &'static str,
+    vlans: bool,
     sets: Sets,
 }
 
@@ -45,7 +46,7 @@ impl Kind {
     /// Does it need a kernel with VLANs?
     #[must_use]
     pub const fn has_vlans(&self) -> bool {
-        !self.routing.is_empty()
+        self.vlans
     }
 }
 
@@ -68,18 +69,22 @@ pub const KINDS: &[Kind] = &[
     random("pmesh-3x4", "kind = \"pmesh\", dims = [3, 4]"),
     random("pmesh-4x4", PMESH_4X4),
     Kind { sets: Sets::SwitchPairs, ..random("pmesh-4x4-switches", PMESH_4X4) },
+    Kind { routing: "paths = 2", ..random("flat24", "kind = \"fnn\", wiring = FLAT24") },
     vlans("torus-3x3", "kind = \"torus\", dims = [3, 3]"),
     vlans("mesh-3x3", "kind = \"mesh\", dims = [3, 3]"),
 ];
 
+/// 24 nodes of three NICs on nine switches.
+const FLAT24: &str = include_str!("../../configs/flat24.fnn");
 const PMESH_4X4: &str = "kind = \"pmesh\", dims = [4, 4]";
 
 const fn random(name: &'static str, topology: &'static str) -> Kind {
-    Kind { name, topology, routing: "", sets: Sets::Random }
+    Kind { name, topology, routing: "", vlans: false, sets: Sets::Random }
 }
 
 const fn vlans(name: &'static str, topology: &'static str) -> Kind {
-    Kind { routing: "strategy = \"dor\", paths = 4", ..random(name, topology) }
+    let routing = "strategy = \"dor\", paths = 2";
+    Kind { routing, vlans: true, ..random(name, topology) }
 }
 
 /// The result of the rounds of one kind.
@@ -96,7 +101,8 @@ pub struct Row {
 /// # Errors
 /// The lab cannot be built, or a part cannot be made to fail: nothing more can be tried.
 pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, String> {
-    let Kind { name, topology, routing, sets } = *kind;
+    let Kind { name, topology, routing, sets, .. } = *kind;
+    let topology = topology.replace("FLAT24", &format!("{FLAT24:?}"));
     let fabric = format!("name = \"several\", topology = {{ {topology} }}");
     let text = format!("fabric = {{ {fabric} }}\nrouting = {{ {routing} }}\n");
     let bfd = if pace::is_emulated() { "1000" } else { "100" };
@@ -182,8 +188,12 @@ fn faults(lab: &Lab, random: &mut Random) -> Result<Vec<Fault>, String> {
 fn drained(lab: &Lab, random: &mut Random) -> Vec<String> {
     let cluster = lab.now().plan.cluster();
     let switches = cluster.switches.iter().map(|switch| switch.name.clone());
-    let nics = cluster.nodes.iter().flat_map(|node| {
-        node.nics.iter().map(|nic| format!("{}:{}", node.name, nic.name)).collect::<Vec<_>>()
+    // A cable between two nodes is one part, though both its NICs name it.
+    let others = cluster.direct_cables().map(|(_, end)| (end.node, end.nic));
+    let others: BTreeSet<(NodeId, usize)> = others.collect();
+    let nics = cluster.nodes.iter().enumerate().flat_map(|(at, node)| {
+        let own = (0..node.nics.len()).filter(|nic| !others.contains(&(NodeId::from(at), *nic)));
+        own.map(|nic| format!("{}:{}", node.name, node.nics[nic].name)).collect::<Vec<_>>()
     });
     let parts: Vec<String> = switches.chain(nics).collect();
     let count = [0, 0, 1, 2][random.below(4)];
@@ -255,35 +265,39 @@ fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
     }
 }
 
-/// The pairs of nodes that cables join which carry in both directions; with VLANs those with a whole planned path in each.
+/// The pairs of nodes that cables join which carry in both directions, or pairs with a whole planned path in each.
 fn joined(lab: &Lab, lost: &BTreeSet<Crossing>) -> BTreeSet<(String, String)> {
     let plan = &lab.now().plan;
     let name = |node: NodeId| plan.cluster().node(node).name.clone();
-    let Some(layout) = plan.layout() else {
-        let is_whole = |path: &Path| {
-            let crossings = path.segments.iter().flat_map(|segment| plan.crossings(segment));
-            crossings.into_iter().all(|crossing| !lost.contains(&crossing))
-        };
-        let leads = |src, dst| plan.paths(src, dst).iter().any(is_whole);
-        let pairs = plan.pairs().filter(|(a, b)| leads(*a, *b) && leads(*b, *a));
-        return pairs.map(|(a, b)| (name(a), name(b))).collect();
-    };
-    let nodes = || (0..layout.nodes()).map(NodeId::from);
-    let mut joined = BTreeSet::new();
-    for from in nodes() {
-        let (mut reached, mut open) = (BTreeSet::from([from]), vec![from]);
-        while let Some(node) = open.pop() {
-            for hop in layout.neighbours(node) {
+    let mut next: BTreeMap<NodeId, BTreeSet<NodeId>> = BTreeMap::new();
+    if let Some(layout) = plan.layout() {
+        for node in (0..layout.nodes()).map(NodeId::from) {
+            let whole = layout.neighbours(node).into_iter().filter(|hop| {
                 let both = [
                     Crossing::Out(node, hop.nic),
                     Crossing::In(node, hop.nic),
                     Crossing::Out(hop.to, hop.to_nic),
                     Crossing::In(hop.to, hop.to_nic),
                 ];
-                if both.iter().all(|wire| !lost.contains(wire)) && reached.insert(hop.to) {
-                    open.push(hop.to);
-                }
-            }
+                both.iter().all(|wire| !lost.contains(wire))
+            });
+            next.insert(node, whole.map(|hop| hop.to).collect());
+        }
+    } else {
+        let is_whole = |path: &Path| {
+            let crossings = path.segments.iter().flat_map(|segment| plan.crossings(segment));
+            crossings.into_iter().all(|crossing| !lost.contains(&crossing))
+        };
+        let leads = |src, dst| plan.paths(src, dst).iter().any(is_whole);
+        for (a, b) in plan.pairs().filter(|(a, b)| leads(*a, *b) && leads(*b, *a)) {
+            next.entry(a).or_default().insert(b);
+        }
+    }
+    let mut joined = BTreeSet::new();
+    for &from in next.keys() {
+        let (mut reached, mut open) = (BTreeSet::from([from]), vec![from]);
+        while let Some(node) = open.pop() {
+            open.extend(next[&node].iter().copied().filter(|to| reached.insert(*to)));
         }
         joined
             .extend(reached.into_iter().filter(|to| *to != from).map(|to| (name(from), name(to))));

@@ -1,9 +1,9 @@
 //! What failures leave of a plan: how the daemons reach a node without some parts of the fabric, once all know of it.
 //!
-//! Where nodes route this is the code by which they go round failures (`tresse_plan::remaining`). Elsewhere a pair has
-//! its planned paths.
+//! This is the code by which they go round failures (`tresse_plan::remaining`): where nodes route, hop by hop;
+//! elsewhere over nodes that join planned paths.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
@@ -18,10 +18,12 @@ pub struct Left<'a> {
     plan: &'a Plan,
     /// The parts that may fail, by name.
     pub parts: FabricParts,
-    /// Where nodes route.
+    /// How nodes go round failures.
     remaining: Option<Remaining>,
-    /// Do they go round failures?
+    /// Do they go round them?
     heals: bool,
+    /// By source and destination: what each planned path crosses. Where planned paths are joined.
+    paths: BTreeMap<(NodeId, NodeId), Vec<Vec<Crossing>>>,
 }
 
 /// How a node is reached.
@@ -40,22 +42,42 @@ impl<'a> Left<'a> {
     pub fn new(plan: &'a Plan) -> Self {
         let cluster = plan.cluster();
         let (remaining, heals) = (Remaining::of(cluster), cluster.routing.paths > 1);
-        Self { plan, parts: FabricParts::of(cluster, plan.graph()), remaining, heals }
+        let joins = heals && remaining.as_ref().is_some_and(Remaining::joins_paths);
+        let pairs = plan.pairs().filter(|_| joins);
+        let crossings = |path: &Path| -> Vec<Crossing> {
+            path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect()
+        };
+        let paths = pairs
+            .map(|(src, dst)| ((src, dst), plan.paths(src, dst).iter().map(crossings).collect()));
+        let paths = paths.collect();
+        Self { plan, parts: FabricParts::of(cluster, plan.graph()), remaining, heals, paths }
+    }
+
+    /// Are planned paths joined where none is whole?
+    pub fn joins_paths(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
+    /// Do nodes route, each by the next hop?
+    fn goes_by_hops(&self) -> bool {
+        self.heals && self.remaining.as_ref().is_some_and(|remaining| !remaining.joins_paths())
     }
 
     /// How `src` reaches `dst` without what these crossings belong to.
     pub fn reached(&self, src: NodeId, dst: NodeId, broken: &BTreeSet<Crossing>) -> Reached {
-        match self.ways(dst, broken) {
-            Some(ways) => self.by_ways(src, dst, &ways),
-            None => match self.first_whole(&self.plan.paths(src, dst), broken) {
-                Some(rank) => Reached::Planned(rank),
-                None => Reached::Not,
-            },
+        match self.first_whole(&self.plan.paths(src, dst), broken) {
+            Some(rank) => Reached::Planned(rank),
+            None => {
+                self.ways(dst, broken).map_or(Reached::Not, |ways| self.by_ways(src, dst, &ways))
+            }
         }
     }
 
-    /// The rank of the first path that crosses nothing broken.
+    /// The rank of the first path that crosses nothing broken, where nodes choose by path.
     pub fn first_whole(&self, paths: &[Path], broken: &BTreeSet<Crossing>) -> Option<u32> {
+        if self.goes_by_hops() {
+            return None;
+        }
         let crossings = |path: &Path| -> Vec<Crossing> {
             path.segments.iter().flat_map(|segment| self.plan.crossings(segment)).collect()
         };
@@ -67,21 +89,27 @@ impl<'a> Left<'a> {
     /// How each node sends to `dst`, where nodes go round failures.
     pub fn ways(&self, dst: NodeId, broken: &BTreeSet<Crossing>) -> Option<Vec<remaining::Way>> {
         let remaining = self.remaining.as_ref().filter(|_| self.heals)?;
-        let state =
-            |from: NodeId, at: usize| match is_broken(broken, from, remaining.hops(from)[at]) {
-                true => HopState::Broken,
-                false => HopState::Sound,
-            };
+        let state = |from: NodeId, at: usize| match self.is_broken(
+            broken,
+            from,
+            remaining.hops(from)[at],
+        ) {
+            true => HopState::Broken,
+            false => HopState::Sound,
+        };
         Some(remaining.ways(dst, state, |_| true))
     }
 
     /// How `src` reaches `dst` by these ways.
     pub fn by_ways(&self, src: NodeId, dst: NodeId, ways: &[remaining::Way]) -> Reached {
-        if ways[src.index()] == remaining::Way::Planned {
+        if ways[src.index()] == remaining::Way::Planned && !self.joins_paths() {
             return Reached::Planned(0);
         }
         let walked = self.remaining.as_ref().and_then(|remaining| remaining.walk(src, dst, ways));
         let Some(nodes) = walked else { return Reached::Not };
+        if self.joins_paths() {
+            return Reached::Round(nodes);
+        }
         let leads_by = |path: &&Path| {
             let on = path.segments.iter().map(|segment| segment.to);
             std::iter::once(src).chain(on).eq(nodes.iter().copied())
@@ -94,7 +122,7 @@ impl<'a> Left<'a> {
 
     /// The nodes that whole cables join to one, over switches and nodes in transit.
     pub fn joined(&self, from: NodeId, broken: &BTreeSet<Crossing>) -> BTreeSet<NodeId> {
-        if let Some(remaining) = &self.remaining {
+        if let Some(remaining) = self.remaining.as_ref().filter(|of| !of.joins_paths()) {
             return remaining.joined(from, |from, hop| !is_broken(broken, from, hop));
         }
         let cluster = self.plan.cluster();
@@ -107,6 +135,16 @@ impl<'a> Left<'a> {
         let without = broken.iter().copied().chain(crossings(&uplinks.collect::<Vec<_>>()));
         let may = |node: NodeId| cluster.node(node).transit;
         self.parts.joined_over(from, &without.collect(), may)
+    }
+
+    /// Is a hop broken: a cable, or all planned paths from one node to another?
+    fn is_broken(&self, broken: &BTreeSet<Crossing>, from: NodeId, hop: Hop) -> bool {
+        match self.paths.get(&(from, hop.to)) {
+            Some(paths) => {
+                paths.iter().all(|path| path.iter().any(|crossing| broken.contains(crossing)))
+            }
+            None => is_broken(broken, from, hop),
+        }
     }
 
     /// The names of all parts that fail by themselves: switches, nodes, cables.

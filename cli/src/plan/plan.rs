@@ -173,6 +173,9 @@ fn slice_text(out: &mut impl Write, slice: &tresse_slice::Slice) -> Result<(), F
     for rule in wanted.source_rules() {
         writeln!(out, "rule {rule}")?;
     }
+    for rule in &wanted.guard {
+        writeln!(out, "rule {rule}")?;
+    }
     for (address, nic) in &wanted.mptcp.endpoints {
         writeln!(out, "endpoint {address} subflow, on {nic}")?;
     }

@@ -31,12 +31,37 @@ fn where_nodes_route_whoever_cables_join_is_reached() {
     assert!(text.contains("cut off         0 pairs that cables join\n"), "{text}");
 }
 
+/// With switches, and so many paths a pair.
+fn mesh(paths: u32) -> String {
+    let fabric = "[fabric]\ntopology = { kind = \"mesh\", dims = [3, 3] }\n";
+    format!("{fabric}[routing]\npaths = {paths}\n")
+}
+
+#[test]
+fn planned_paths_are_joined_where_a_pair_has_no_whole_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mesh.toml");
+    std::fs::write(&file, mesh(2)).unwrap();
+    let file = file.display().to_string();
+    let two = failures(&file, "2", 0);
+    assert_eq!((&two["cut"], &two["max_paths"]), (&json!(0), &json!(2)));
+    assert!(two["two_paths"].as_u64() > Some(0), "{two}");
+    let text = tresse(["check", &file, "--failures", "2"]).exits(0).stdout;
+    assert!(text.contains(" pairs by two planned paths, at most 2\n"), "{text}");
+
+    // Neither way round the square of s0, s1, s3 and s4 is whole.
+    let trace = ["trace", &file, "n0", "n4", "--json", "--without", "s0-s1,s3-s4"];
+    let without = tresse(trace).exits(0).object()["without"].take();
+    let path = without["path"].as_array().unwrap();
+    assert!(path.len() == 3 && path[0] == "n0" && path[2] == "n4", "{without}");
+    assert_eq!((&without["rank"], &without["reason"]), (&Value::Null, &Value::Null));
+}
+
 #[test]
 fn what_planned_paths_do_not_answer_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("mesh.toml");
-    let mesh = "[fabric]\ntopology = { kind = \"mesh\", dims = [3, 3] }\n[routing]\npaths = 2\n";
-    std::fs::write(&file, mesh).unwrap();
+    std::fs::write(&file, mesh(1)).unwrap();
     let file = file.display().to_string();
     let two = failures(&file, "2", 1);
     assert!(two["cut"].as_u64() > Some(0), "{two}");

@@ -58,12 +58,11 @@ impl Engine {
     fn broken_parts(&self, current: &Prepared, known: Option<&Known<'_>>) -> Broken {
         let mut broken = Broken::new();
         let name = |node: NodeId| current.index.node(node).to_owned();
-        let Some(known) = known else {
-            let routed = current.index.remaining.is_some();
-            let words = self.broken().into_iter().filter(|_| !routed);
+        if !current.index.goes_by_hops() {
+            let words = self.broken().into_iter();
             broken.extend(words.map(|path| (("path", path), [current.node.clone()].into())));
-            return broken;
-        };
+        }
+        let Some(known) = known else { return broken };
         let is_broken = |node, at| known.state(node, at).was_broken();
         let nodes = || (0..known.remaining.nodes()).map(NodeId::from);
         // No hop leads to it.
@@ -81,7 +80,10 @@ impl Engine {
         };
         for from in nodes().filter(|from| !off.contains(from)) {
             for (at, hop) in known.remaining.hops(from).iter().enumerate() {
-                if is_broken(from, at) && !off.contains(&hop.to) {
+                if is_broken(from, at) && !off.contains(&hop.to) && known.remaining.joins_paths() {
+                    let pair = format!("{} -> {}", name(from), name(hop.to));
+                    broken.entry(("pair", pair)).or_default().insert(name(from));
+                } else if is_broken(from, at) && !off.contains(&hop.to) {
                     // One name for both directions.
                     let mut ends = [(from, hop.nic), (hop.to, hop.to_nic)];
                     ends.sort_unstable();
@@ -109,6 +111,7 @@ impl Engine {
             dst: name(dst),
             path: path.into_iter().map(name).collect(),
         };
+        let mut around = Vec::new();
         if let Some(known) = known {
             let state = |node, at| known.state(node, at);
             let nodes = (0..known.remaining.nodes()).map(NodeId::from);
@@ -120,10 +123,10 @@ impl Engine {
                 let ways = known.remaining.ways(dst, state, |node| known.speaks(node));
                 Some(line(dst, known.remaining.walk(current.id, dst, &ways)?))
             };
-            return others.filter_map(path).collect();
+            around.extend(others.filter_map(path));
         }
-        let mut around = Vec::new();
-        for pair in current.index.pairs().filter(|_| current.index.remaining.is_none()) {
+        let by_paths = !current.index.goes_by_hops();
+        for pair in current.index.pairs().filter(|pair| by_paths && !self.goes_round(pair)) {
             let lines = self.pair(&current.index, pair);
             let carries = |at: &usize| lines[*at].state == "active";
             if pair.iter().zip(&lines).any(|(path, line)| path.weight > 0 && line.state == "active")

@@ -1,6 +1,6 @@
-//! Goes round failures that the plan's backups do not answer, where nodes route (DESIGN section 7a): says to all nodes
-//! what this node knows of the hops to its neighbours, hears the same of the others, and finds the destinations whose
-//! planned route is broken somewhere on its way.
+//! Goes round failures that the plan's backups do not answer (DESIGN section 7a): says to all nodes what this node knows
+//! of its hops, hears the same of the others, and finds the destinations whose planned route is broken somewhere on its
+//! way. Where nodes route a hop leads to a neighbour; elsewhere it is all planned paths to another node.
 //!
 //! What others say is kept in the state file as long as it names a failure, so that a daemon that starts does not
 //! send into one that it knew.
@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tresse_base::id::NodeId;
+use tresse_base::id::{NodeId, PathId};
 use tresse_frame::records::Origin;
 use tresse_liveness::records::{PathState, Report};
 use tresse_plan::remaining::{HopState, Remaining, Way};
-use tresse_slice::watch::Watch;
+use tresse_reconcile::Nexthop;
+use tresse_slice::watch::{Crossing, Watch};
 use tresse_topology::Hop;
 
 use super::healed::{Healed, HealedRoute, Seen, Words};
@@ -124,7 +125,7 @@ impl Engine {
         }
         self.healing.seen = seen;
         self.note_broken(&current, known.as_ref());
-        let healed = self.healed_by(&current, known.as_ref());
+        let healed = self.healed_by(&current, known.as_ref(), &dark);
         if healed != self.healing.healed || old.is_some() {
             self.healing.healed = healed;
             self.converge_at = Some(self.now);
@@ -142,13 +143,18 @@ impl Engine {
         if seen.plan == plan.digest() && seen.words[0].as_ref() == words {
             return self.healing.healed.clone();
         }
-        self.healed_by(plan, known.as_ref())
+        self.healed_by(plan, known.as_ref(), dark)
     }
 
-    fn healed_by(&self, plan: &Arc<Prepared>, known: Option<&Known<'_>>) -> Healed {
+    fn healed_by(
+        &self,
+        plan: &Arc<Prepared>,
+        known: Option<&Known<'_>>,
+        dark: &BTreeSet<&str>,
+    ) -> Healed {
         let Some(known) = known else { return Healed::default() };
         let (remaining, me) = (known.remaining, plan.id);
-        let watches = by_neighbour(plan);
+        let nexthops = self.used(plan, dark);
         let state = |node, at| known.state(node, at);
         let mut healed = Healed::default();
         for pair in plan.index.pairs() {
@@ -161,6 +167,8 @@ impl Engine {
             let destinations = pair[0].nexthops.iter().map(|(prefix, _)| *prefix);
             let (hop, other) = match ways[me.index()] {
                 Way::Around { hop, other } => (Some(hop), other),
+                // The planned route stays: without one the kernel would drop what comes back (K10).
+                Way::Cut if remaining.joins_paths() => continue,
                 Way::Cut => (None, None),
                 Way::Planned | Way::Backup | Way::Unproven => {
                     if remaining.leads_away(me, dst, &ways) {
@@ -171,11 +179,17 @@ impl Engine {
             };
             for prefix in destinations {
                 let nexthop = |hop: Hop| {
-                    let mut nexthops = watches.get(&hop.to)?.nexthops.iter();
+                    let mut nexthops = nexthops.get(&hop.to)?.1.nexthops.iter();
                     let family = prefix.address.is_ipv4();
                     nexthops.find(|nexthop| nexthop.via.is_ipv4() == family).cloned()
                 };
                 let (nexthop, other) = (hop.and_then(nexthop), other.and_then(nexthop));
+                if remaining.joins_paths() && nexthop.is_none() {
+                    continue;
+                }
+                // What stands behind it is for when its NIC has lost its carrier.
+                let nic = |of: &Nexthop| plan.interfaces.get(&of.interface).map(|i| &i.parent);
+                let other = other.filter(|other| nexthop.as_ref().and_then(nic) != nic(other));
                 healed.routes.insert(prefix, HealedRoute { nexthop, other });
                 healed.straight.insert(prefix);
             }
@@ -200,14 +214,18 @@ impl Engine {
             said.take_if(|_| silent[node] && node != plan.id.index());
         }
         let fails = |(state, _): &Word| state.was_broken();
-        if !said.iter().flatten().flatten().any(fails) && remaining.are_of_one_part(drained(&said))
-        {
+        // Where paths are joined, a drained hop is a pair that has no other path.
+        let planned = match remaining.joins_paths() {
+            true => drained(&said).next().is_none(),
+            false => remaining.are_of_one_part(drained(&said)),
+        };
+        if planned && !said.iter().flatten().flatten().any(fails) {
             return None;
         }
         // Of a node that says nothing, its neighbours know the hops in the other direction.
         let word = |node: NodeId, hop: &Hop| {
             let back = Hop { nic: hop.to_nic, to: node, to_nic: hop.nic };
-            let at = remaining.hops(hop.to).iter().position(|other| *other == back)?;
+            let at = remaining.place(hop.to, back)?;
             said[hop.to.index()].as_ref()?.get(at).map(|(state, _)| *state)
         };
         let of = |node: NodeId| match &said[node.index()] {
@@ -254,22 +272,69 @@ impl Engine {
         remaining: &Remaining,
         dark: &BTreeSet<&str>,
     ) -> Vec<Word> {
-        let (dead, sound, [held, _]) = (self.dead(plan), self.sound(plan), self.doubtful(plan));
         let silent = self.silent(plan);
+        let used = self.used(plan, dark);
+        let word = |(state, watch): &(HopState, &Watch)| (*state, silent.contains(&watch.id));
+        let hops = remaining.hops(plan.id).iter();
+        hops.map(|hop| used.get(&hop.to).map(word).unwrap_or_default()).collect()
+    }
+
+    /// By the node that they lead to: the watched path that this node sends by, and what is known of it. It is the first
+    /// of those that are not avoided, else the one that is best nevertheless.
+    fn used<'a>(
+        &self,
+        plan: &'a Prepared,
+        dark: &BTreeSet<&str>,
+    ) -> BTreeMap<NodeId, (HopState, &'a Watch)> {
+        let mut used = BTreeMap::new();
+        for (watch, state) in plan.watches.paths().iter().zip(self.states(plan, dark)) {
+            let best = used.entry(watch.id.dst).or_insert((state, watch));
+            if state.comes_before(best.0) {
+                *best = (state, watch);
+            }
+        }
+        used
+    }
+
+    /// What is known of a watched path of this node.
+    pub(super) fn state_of(
+        &self,
+        plan: &Prepared,
+        path: PathId,
+        dark: &BTreeSet<&str>,
+    ) -> HopState {
+        let mut all = plan.watches.paths().iter().zip(self.states(plan, dark));
+        all.find(|(watch, _)| watch.id == path).map_or_else(HopState::default, |(_, state)| state)
+    }
+
+    /// What is known of the watched paths of this node, in their order.
+    fn states(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Vec<HopState> {
+        let (dead, sound, [held, _]) = (self.dead(plan), self.sound(plan), self.doubtful(plan));
         let drained = self.stored.steering.drained_paths(plan);
-        let watches = by_neighbour(plan);
+        let watches = plan.watches.paths().iter();
+        let proven: BTreeSet<Crossing> = watches
+            .clone()
+            .filter(|watch| sound.contains(&watch.id))
+            .flat_map(|watch| watch.wires.iter().copied())
+            .collect();
         let state = |watch: &Watch| match watch.id {
-            _ if dark.contains(watch.nexthop.interface.as_str()) => HopState::Broken,
+            _ if self.is_dark(plan, &watch.nexthop, dark) => HopState::Broken,
             id if held.contains(&id) => HopState::Held,
             id if dead.contains(&id) => HopState::Broken,
             // The kernel keeps it free, whatever is known of it.
             id if drained.contains(&id) => HopState::Drained,
             id if sound.contains(&id) => HopState::Sound,
+            // Not watched, and others prove all that it crosses.
+            _ if watch.wires.iter().all(|wire| proven.contains(wire)) => HopState::Sound,
             _ => HopState::Unknown,
         };
-        let word = |watch: &&Watch| (state(watch), silent.contains(&watch.id));
-        let hops = remaining.hops(plan.id).iter();
-        hops.map(|hop| watches.get(&hop.to).map(word).unwrap_or_default()).collect()
+        watches.map(state).collect()
+    }
+
+    /// Has the interface of a nexthop no carrier, or the NIC below it?
+    fn is_dark(&self, plan: &Prepared, nexthop: &Nexthop, dark: &BTreeSet<&str>) -> bool {
+        let parent = plan.interfaces.get(&nexthop.interface).map(|of| of.parent.as_str());
+        dark.contains(nexthop.interface.as_str()) || parent.is_some_and(|nic| dark.contains(nic))
     }
 
     /// Do nodes go round what is broken or drained anywhere, as they hear their neighbours and tell each other?
@@ -303,11 +368,6 @@ impl Engine {
         let dark = links.filter(|(_, link)| link.up && !link.carrier);
         dark.map(|(name, _)| name.clone()).collect()
     }
-}
-
-/// The hops of a node that routes, by the neighbour that they lead to.
-fn by_neighbour(plan: &Prepared) -> BTreeMap<NodeId, &Watch> {
-    plan.watches.paths().iter().map(|watch| (watch.id.dst, watch)).collect()
 }
 
 /// Is a node there, but by echoes alone, as its neighbours say?

@@ -33,8 +33,10 @@ pub struct Index {
     switches: Vec<SwitchId>,
     /// The interfaces that paths leave by.
     interfaces: Vec<String>,
-    /// The hops between nodes, where nodes route and watch each other.
+    /// The hops between nodes, where nodes watch each other and go round failures.
     pub(super) remaining: Option<Remaining>,
+    /// Does this node route between the fabric and other networks?
+    pub(super) is_gateway: bool,
     /// The parts that operators may name.
     pub(super) parts: FabricParts,
     /// Node and NIC index by MAC address, sorted.
@@ -93,6 +95,7 @@ impl Index {
         nics.sort_unstable();
         let mut index = Self {
             remaining: Remaining::of(cluster).filter(|_| cluster.routing.paths > 1),
+            is_gateway: cluster.node(node).gateway,
             parts: FabricParts::of(cluster, plan.graph()),
             nics,
             ..Self::default()
@@ -164,6 +167,17 @@ impl Index {
         self.paths.chunk_by(|a, b| a.id.dst == b.id.dst)
     }
 
+    /// Do nodes route, and watch the hops to their neighbours? Else they watch planned paths.
+    pub(super) fn goes_by_hops(&self) -> bool {
+        self.remaining.as_ref().is_some_and(|remaining| !remaining.joins_paths())
+    }
+
+    /// Are the planned paths of others joined at this node, where they are broken?
+    pub(super) fn joins_through(&self, node: NodeId) -> bool {
+        let joins = self.remaining.as_ref().filter(|remaining| remaining.joins_paths());
+        joins.is_some_and(|remaining| remaining.may_pass(node))
+    }
+
     /// The nodes that a path leads through, in order, without its ends.
     pub(super) fn transit_nodes(&self, path: &PathEntry) -> Vec<String> {
         let segments = slice(&self.segments, &path.segments);
@@ -194,6 +208,13 @@ impl Index {
         let at = self.nics.partition_point(|(other, ..)| *other < mac);
         let (found, node, nic) = self.nics.get(at)?;
         if *found == mac { self.parts.nic(*node, *nic) } else { None }
+    }
+
+    /// The node that each NIC belongs to, where records are passed on between the ends of planned paths.
+    pub(super) fn senders(&self) -> BTreeMap<Mac, NodeId> {
+        let joins = self.remaining.as_ref().is_some_and(Remaining::joins_paths);
+        let nics = self.nics.iter().filter(|_| joins);
+        nics.map(|(mac, node, _)| (*mac, *node)).collect()
     }
 
     /// The name of a node.

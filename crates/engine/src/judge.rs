@@ -62,6 +62,7 @@ impl Engine {
                 gated(old, &old_gates, (&old_dead, &old_doubtful), &old_free, &old_healed)
             }),
             heard,
+            forward_to: &self.settings.forward_to,
         };
         target(&plans, self.settings.engines, &view.observed)
     }

@@ -70,6 +70,7 @@ use std::sync::Arc;
 
 use tresse_base::bucket::Bucket;
 use tresse_base::id::Vid;
+use tresse_base::units::Prefix;
 use tresse_control::{Alert, OperationLine, PendingLine, Reply};
 use tresse_reconcile::Planned;
 
@@ -123,6 +124,8 @@ pub struct Settings {
     pub engines: Engines,
     /// Watch paths by BFD.
     pub bfd: bool,
+    /// Networks behind this node that packets of the fabric may be forwarded to.
+    pub forward_to: Vec<Prefix>,
 }
 
 /// The decision engine of one node's daemon: [`Engine::step`] takes one input and returns the

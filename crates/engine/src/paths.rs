@@ -38,12 +38,16 @@ impl Engine {
         let pairs =
             index.pairs().filter(|pair| to.is_none_or(|to| index.node(pair[0].id.dst) == to));
         let dark = self.dark();
-        let known = self.known(current, &dark.iter().map(String::as_str).collect());
+        let dark = dark.iter().map(String::as_str).collect();
+        let known = self.known(current, &dark);
         let lines = |pair| {
             let mut lines = self.pair(index, pair);
             if let Some(known) = known.as_ref().filter(|_| self.goes_round(pair)) {
                 for (line, path) in lines.iter_mut().zip(pair) {
-                    let worst = index.worst_hop(path, |node, at| known.state(node, at));
+                    let worst = match index.goes_by_hops() {
+                        true => index.worst_hop(path, |node, at| known.state(node, at)),
+                        false => self.state_of(current, path.watched, &dark),
+                    };
                     line.state = round(worst).into();
                 }
             }
@@ -53,7 +57,7 @@ impl Engine {
     }
 
     /// Is the destination of a pair reached by no planned path, or not at all?
-    fn goes_round(&self, pair: &[PathEntry]) -> bool {
+    pub(super) fn goes_round(&self, pair: &[PathEntry]) -> bool {
         let routes = &self.healing.healed.routes;
         pair[0].nexthops.iter().any(|(to, _)| routes.contains_key(to))
     }

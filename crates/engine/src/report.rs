@@ -144,9 +144,13 @@ impl Engine {
         let doubtful = current.map(|current| self.doubtful(current)).unwrap_or_default();
         let healed = &self.healing.healed.routes;
         let by_healing = |current: &Prepared, pair: &[PathEntry]| {
-            let heals = self.settings.bfd && current.index.remaining.is_some();
-            let cut = |(to, _): &(Prefix, _)| healed.get(to).is_some_and(|of| of.nexthop.is_none());
-            heals.then(|| pair[0].nexthops.iter().any(cut))
+            let remaining = current.index.remaining.as_ref().filter(|_| self.settings.bfd)?;
+            let mut ways = pair[0].nexthops.iter().filter_map(|(to, _)| healed.get(to));
+            match remaining.joins_paths() {
+                // A pair that goes round nothing has its planned paths.
+                true => ways.next().is_some().then_some(false),
+                false => Some(ways.any(|way| way.nexthop.is_none())),
+            }
         };
         let fails = move |current: &Prepared, entry: &PathEntry| {
             let interface = current.index.interface(entry);

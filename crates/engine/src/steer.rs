@@ -236,11 +236,11 @@ impl Engine {
             return;
         }
         let [joined, left] = [&before, &after].map(|without| match &index.remaining {
-            Some(remaining) => remaining.joined(current.id, |from, hop| {
+            Some(remaining) if index.goes_by_hops() => remaining.joined(current.id, |from, hop| {
                 let crossed = [Crossing::Out(from, hop.nic), Crossing::In(hop.to, hop.to_nic)];
                 !crossed.iter().any(|crossing| without.contains(crossing))
             }),
-            None => index.parts.joined(current.id, without),
+            _ => index.parts.joined(current.id, without),
         });
         let reaches = |pair: &[PathEntry],
                        without: &BTreeSet<Crossing>,

@@ -19,7 +19,7 @@ use tresse_control::{Alert, Difference, NodeError, PendingLine};
 use tresse_reconcile::{Planned, inverse};
 
 use super::job::{Job, Phase, Purpose};
-use super::target::{also_observed, engine_sysctls};
+use super::target::{also_observed, engine_sysctls, join_sysctls};
 use super::{
     Effect, Engine, Execution, Intent, Reply, Stored, Unconfirmed, View, guard, line, publish,
 };
@@ -31,13 +31,15 @@ impl Engine {
     /// Starts a transaction with an observation of the kernel.
     pub(super) fn observe(&mut self, mut job: Job, out: &mut Vec<Effect>) {
         let plans = [&job.target, &self.stored.current, &self.stored.previous];
-        let mut sysctls = BTreeSet::new();
+        let (mut sysctls, mut joining) = (BTreeSet::new(), BTreeSet::new());
         for plan in plans.into_iter().flatten() {
             sysctls.extend(plan.wanted.sysctls.keys().cloned());
             sysctls.extend(engine_sysctls(plan, self.settings.engines).into_keys());
+            joining.extend(join_sysctls(plan).into_keys());
         }
         sysctls.extend(self.stored.saved.sysctls.keys().cloned());
         also_observed(&mut sysctls);
+        sysctls.extend(joining);
         if !matches!(job.phase, Phase::Verify) {
             job.phase = Phase::Observe;
         }

@@ -2,6 +2,7 @@
 //! therefore not used (K10).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tresse_base::id::{NodeId, PathId};
 use tresse_control::Alert;
@@ -39,7 +40,12 @@ impl Engine {
             false => BTreeSet::new(),
         };
         self.paths.watches = watches;
-        self.paths.watching = Watching { generation, paths, broken, probed, interfaces };
+        let senders = match (known, current) {
+            (true, _) => self.paths.watching.senders.clone(),
+            (false, Some(current)) => current.index.senders().into(),
+            (false, None) => Arc::default(),
+        };
+        self.paths.watching = Watching { generation, paths, broken, probed, interfaces, senders };
         out.push(Effect::Watch(Box::new(self.paths.watching.clone())));
     }
 

@@ -50,6 +50,7 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Vec<ExportFile> {
     line!(out, "up() {{");
     links(wanted, &mut out);
     filters(wanted, &mut out);
+    routed::guard(wanted, &mut out);
     sysctls(wanted, &mut out);
     batches(wanted, &mut out);
     labels(wanted, &mut out);
@@ -197,6 +198,7 @@ fn undo(wanted: &Wanted, out: &mut String) {
     }
     line!(out, "        echo \"$value\" >\"/proc/sys/$key\"");
     line!(out, "    done <\"$state/sysctls\"");
+    routed::unguard(wanted, out);
     line!(out, "    rm -rf \"$state\"");
     line!(out, "}}");
 }

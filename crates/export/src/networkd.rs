@@ -9,13 +9,16 @@ use std::collections::BTreeMap;
 
 use tresse_plan::Plan;
 use tresse_reconcile::{
-    ALL_FORWARDING, LinkKind, METRIC_PRIMARY, METRIC_UNREACHABLE, NODE_INTERFACE, Nexthop,
-    PROTOCOL, Rule, Wanted,
+    ALL_FORWARDING, GuardRule, LinkKind, METRIC_PRIMARY, METRIC_UNREACHABLE, NODE_INTERFACE,
+    Nexthop, PROTOCOL, Rule, Wanted,
 };
 use tresse_slice::Slice;
 
 use super::nexthops::{FIRST_GROUP, Nexthops};
 use super::{ExportError, ExportFile};
+
+/// Priority after the rules of all our tables.
+const AFTER_TABLES: u32 = 7992;
 
 pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, ExportError> {
     let wanted = &slice.without_daemon();
@@ -162,5 +165,27 @@ fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String,
         line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nIncomingInterface={interface}");
         line!(text, "Table={table}\nPriority={table}");
     }
+    for rule in &wanted.guard {
+        guard(rule, &mut routes);
+    }
     (nexthops, routes)
+}
+
+/// Adds a rule that keeps packets of the fabric inside it. Not every networkd knows `goto`: what passes asks the main
+/// table at once, after the tables of NICs.
+fn guard(rule: &GuardRule, routes: &mut BTreeMap<String, String>) {
+    let family = if rule.is_ipv4() { "ipv4" } else { "ipv6" };
+    match rule {
+        GuardRule::Resume { .. } => {}
+        GuardRule::Pass { from, to } => {
+            let text = routes.entry(NODE_INTERFACE.into()).or_default();
+            line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nFrom={from}\nTo={to}");
+            line!(text, "Table=main\nPriority={AFTER_TABLES}");
+        }
+        GuardRule::Drop { interface, .. } => {
+            let text = routes.entry(interface.clone()).or_default();
+            line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nIncomingInterface={interface}");
+            line!(text, "Type=blackhole\nPriority={}", AFTER_TABLES + 1);
+        }
+    }
 }

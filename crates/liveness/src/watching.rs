@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tresse_base::id::{Label, PathId};
+use tresse_base::id::{Label, NodeId, PathId};
 use tresse_base::units::Mac;
 
 /// The paths that BFD is to watch for failures, and the interfaces that packets may be sent on.
@@ -22,6 +22,10 @@ pub struct Watching {
     /// Those that may cross what broke other paths: watched like active ones as long as they are listed.
     #[serde(default)]
     pub probed: BTreeSet<PathId>,
+    /// The nodes by the MAC addresses of their NICs, where records are passed on between the ends of planned paths. Empty
+    /// where the ends of paths are neighbours.
+    #[serde(default)]
+    pub senders: Arc<BTreeMap<Mac, NodeId>>,
     /// The interfaces that may be sent by now, by name.
     pub interfaces: BTreeMap<String, SendingInterface>,
 }

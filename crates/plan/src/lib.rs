@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
-pub mod chain;
 pub mod label;
 pub mod lock;
 mod node_routes;

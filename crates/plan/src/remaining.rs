@@ -1,4 +1,8 @@
-//! Ways through what is left of a node-routed fabric after failures, hop by hop (DESIGN section 7a).
+//! Ways through what is left of a fabric after failures, hop by hop (DESIGN section 7a).
+//!
+//! Where nodes route, a hop is a cable or line between two nodes. On other fabrics it is all planned paths from one
+//! node to another: a node whose paths to a destination are all broken sends to one whose paths there are sound, and
+//! that one routes the packet on.
 //!
 //! A node whose planned route still leads to the destination keeps it. Every other node takes the shortest way over
 //! hops that are known to be sound, to the destination itself or to a node that keeps its planned route. Once all
@@ -14,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 use tresse_base::random::Random;
 use tresse_routing::xy::Xy;
-use tresse_topology::Hop;
-use tresse_topology::cluster::Cluster;
+use tresse_topology::cluster::{Cluster, TopologyShape};
+use tresse_topology::{Hop, Layout};
 
 pub use self::hop::HopState;
 use crate::node_routes::NodeRoutes;
@@ -43,11 +47,16 @@ pub enum Way {
     Cut,
 }
 
-/// The hops of a node-routed fabric, and the routes that its plan has over them.
+/// Most nodes of a fabric whose planned paths are joined: each knows the hops between all of them.
+const JOINED_MOST: usize = 256;
+
+/// The hops of a fabric, and the routes that its plan has over them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remaining {
     xy: Xy,
     backups: bool,
+    /// Is a hop all planned paths from one node to another? Else nodes route.
+    joins_paths: bool,
     /// By node: may packets of others cross it?
     transit: Vec<bool>,
     hops: Vec<Vec<Hop>>,
@@ -55,11 +64,30 @@ pub struct Remaining {
     arriving: Vec<Vec<(NodeId, usize)>>,
 }
 
+/// Are the planned paths of a cluster joined where none of a pair is whole? Not where nodes route, nor with `paths = 1`.
+#[must_use]
+pub fn joins_paths(cluster: &Cluster) -> bool {
+    cluster.routing.paths > 1 && Layout::of(&cluster.kind).is_none() && can_join(cluster)
+}
+
+fn can_join(cluster: &Cluster) -> bool {
+    (2..=JOINED_MOST).contains(&cluster.nodes.len())
+}
+
 impl Remaining {
-    /// That of a cluster; `None` if its nodes do not route.
+    /// That of a cluster; `None` if its nodes do not route and there are more than 256.
     #[must_use]
     pub fn of(cluster: &Cluster) -> Option<Self> {
-        let xy = Xy::of(&cluster.kind)?;
+        if let Some(xy) = Xy::of(&cluster.kind) {
+            return Some(Self::over(xy, cluster, false));
+        }
+        let nodes = cluster.nodes.len();
+        let all = TopologyShape::FullMesh { nodes: u32::try_from(nodes).ok()? };
+        let xy = Xy::of(&all).filter(|_| can_join(cluster))?;
+        Some(Self::over(xy, cluster, true))
+    }
+
+    fn over(xy: Xy, cluster: &Cluster, joins_paths: bool) -> Self {
         let nodes = (0..xy.layout().nodes()).map(NodeId::from);
         let hops: Vec<Vec<Hop>> = nodes.map(|node| xy.layout().neighbours(node)).collect();
         let mut arriving = vec![Vec::new(); hops.len()];
@@ -69,13 +97,36 @@ impl Remaining {
             }
         }
         let transit = cluster.nodes.iter().map(|node| node.transit).collect();
-        Some(Self { xy, backups: cluster.routing.paths > 1, transit, hops, arriving })
+        let backups = cluster.routing.paths > 1 && !joins_paths;
+        Self { xy, backups, joins_paths, transit, hops, arriving }
+    }
+
+    /// Is a hop all planned paths from one node to another? Else nodes route.
+    #[must_use]
+    pub const fn joins_paths(&self) -> bool {
+        self.joins_paths
+    }
+
+    /// The place of a hop among the [`hops`](Self::hops) of its node. O(1) where paths are joined.
+    #[must_use]
+    pub fn place(&self, node: NodeId, hop: Hop) -> Option<usize> {
+        if self.joins_paths {
+            // A full mesh has a NIC for each hop.
+            return Some(hop.nic);
+        }
+        self.hops(node).iter().position(|other| *other == hop)
     }
 
     /// Number of nodes.
     #[must_use]
     pub const fn nodes(&self) -> usize {
         self.hops.len()
+    }
+
+    /// May packets of others cross a node?
+    #[must_use]
+    pub fn may_pass(&self, node: NodeId) -> bool {
+        self.transit.get(node.index()).is_some_and(|may| *may)
     }
 
     /// The hops of a node to its neighbours, by NIC, then by the neighbour's coordinate.
@@ -122,7 +173,9 @@ impl Remaining {
         speaks: impl Fn(NodeId) -> bool,
     ) -> Vec<Way> {
         let keeps = self.planned(to, &state);
-        let may_pass = |node: NodeId| node == to || self.transit[node.index()];
+        // Where paths are joined, nothing but its own word shows that a node forwards.
+        let forwards = |node| !self.joins_paths || speaks(node);
+        let may_pass = |node: NodeId| node == to || self.transit[node.index()] && forwards(node);
         let passes = |node: NodeId| {
             let knows = node == to || speaks(node) || keeps[node.index()].is_some();
             knows && may_pass(node)
@@ -243,8 +296,7 @@ impl Remaining {
         hop: Hop,
         state: &impl Fn(NodeId, usize) -> HopState,
     ) -> HopState {
-        let place = self.hops(node).iter().position(|other| *other == hop);
-        place.map_or(HopState::Broken, |at| state(node, at))
+        self.place(node, hop).map_or(HopState::Broken, |at| state(node, at))
     }
 
     /// Does the planned backup route lead to a node that sends on by its planned route?
@@ -283,7 +335,10 @@ impl Remaining {
                 }
                 walked.push(at);
                 let hop = main[at.index()];
-                if self.state(at, hop, state).is_avoided() {
+                let known = self.state(at, hop, state);
+                // Planned paths of other nodes that nothing is known of may be broken.
+                let holds = !known.is_avoided() && (!self.joins_paths || known.arrives());
+                if !holds {
                     break None;
                 }
                 at = hop.to;
@@ -357,5 +412,7 @@ impl Remaining {
     }
 }
 
+#[cfg(test)]
+mod joined;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@
 
 mod diff;
 mod forwarding;
+mod guard;
 pub mod model;
 mod mptcp;
 mod nexthop;
@@ -31,6 +32,7 @@ pub use tresse_base::kernel::{ALIAS_PREFIX, ENDPOINTS_MAX, NODE_INTERFACE, PUSH_
 
 pub use diff::{ReconcileOptions, reconcile, reconcile_with};
 pub use forwarding::{ALL_FORWARDING, force_forwarding, is_accept_ra, is_force_forwarding};
+pub use guard::GuardRule;
 pub use mptcp::{ENDPOINT_IDS, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp};
 pub use nexthop::Nexthop;
 pub use object::Object;

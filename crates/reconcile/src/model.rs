@@ -167,6 +167,14 @@ impl KernelModel {
                 let there = self.observed.source_rules.remove(rule);
                 if there { Ok(()) } else { Err("ENOENT") }
             }
+            Operation::AddGuardRule { rule } => {
+                let new = self.observed.guard.insert(rule.clone());
+                if new { Ok(()) } else { Err("EEXIST") }
+            }
+            Operation::DeleteGuardRule { rule } => {
+                let there = self.observed.guard.remove(rule);
+                if there { Ok(()) } else { Err("ENOENT") }
+            }
             Operation::AddEndpoint { id, address } => self.add_endpoint(*id, *address),
             Operation::DeleteEndpoint { id, .. } => {
                 let mptcp = self.observed.mptcp.as_mut().ok_or("ENOENT")?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
-use super::{Nexthop, Operation, Rule, SourceRule, WantedLabel};
+use super::{GuardRule, Nexthop, Operation, Rule, SourceRule, WantedLabel};
 
 /// Name of a kernel object: its kind, and the key by which people know it, such as the interface
 /// and the address.
@@ -39,6 +39,9 @@ pub enum Object {
     TableRoute(u32, Prefix),
     /// A policy rule by arrival interface.
     Rule(Rule),
+    /// A policy rule that keeps packets of the fabric inside it.
+    #[serde(rename = "guardrule")]
+    GuardRule(GuardRule),
     /// A policy rule by source address.
     #[serde(rename = "fromrule")]
     SourceRule(SourceRule),
@@ -67,7 +70,7 @@ impl Object {
             Self::Nexthop(_) | Self::PlannedNexthop(_) => "nexthop",
             Self::Group(_) => "group",
             Self::Route(..) | Self::TableRoute(..) | Self::Unreachable(_) => "route",
-            Self::Rule(_) | Self::SourceRule(_) => "rule",
+            Self::Rule(_) | Self::SourceRule(_) | Self::GuardRule(_) => "rule",
             Self::Endpoint(_) => "endpoint",
             Self::Subflows => "limit",
             Self::Label(..) => "label",
@@ -91,6 +94,7 @@ impl fmt::Display for Object {
             Self::TableRoute(table, dst) => write!(f, "{dst} table {table}"),
             Self::Rule(rule) => write!(f, "{rule}"),
             Self::SourceRule(rule) => write!(f, "{rule}"),
+            Self::GuardRule(rule) => write!(f, "{rule}"),
             Self::Endpoint(address) => write!(f, "{address} subflow"),
             Self::Subflows => f.write_str("MPTCP subflows"),
             Self::Label(label, None) => write!(f, "{}", label.0),
@@ -108,6 +112,13 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let family = if self.ipv4 { "IPv4" } else { "IPv6" };
         write!(f, "{family} iif {} lookup {}", self.interface, self.table)
+    }
+}
+
+impl fmt::Display for GuardRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let family = if self.is_ipv4() { "IPv4" } else { "IPv6" };
+        write!(f, "{family} {}", self.words())
     }
 }
 
@@ -154,6 +165,7 @@ impl Operation {
             | Self::AddUnreachable { .. }
             | Self::AddRule { .. }
             | Self::AddSourceRule { .. }
+            | Self::AddGuardRule { .. }
             | Self::AddEndpoint { .. }
             | Self::AddIngress { .. }
             | Self::AddFilter { .. } => "add",
@@ -181,6 +193,7 @@ impl Operation {
             | Self::DeleteTableRoute { .. }
             | Self::DeleteRule { .. }
             | Self::DeleteSourceRule { .. }
+            | Self::DeleteGuardRule { .. }
             | Self::DeleteEndpoint { .. }
             | Self::DeleteLabel { .. }
             | Self::DeleteIngress { .. }
@@ -219,6 +232,9 @@ impl Operation {
             Self::AddRule { rule } | Self::DeleteRule { rule } => Object::Rule(rule.clone()),
             Self::AddSourceRule { rule } | Self::DeleteSourceRule { rule } => {
                 Object::SourceRule(rule.clone())
+            }
+            Self::AddGuardRule { rule } | Self::DeleteGuardRule { rule } => {
+                Object::GuardRule(rule.clone())
             }
             Self::AddEndpoint { address, .. } | Self::DeleteEndpoint { address, .. } => {
                 Object::Endpoint(*address)

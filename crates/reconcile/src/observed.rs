@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
+use super::guard::GuardRule;
 use super::mptcp::ObservedMptcp;
 use super::routes::ObservedRoutes;
 use super::rule::{Rule, SourceRule};
@@ -56,6 +57,9 @@ pub struct Observed {
     /// Our policy rules by source address.
     #[serde(default, rename = "from_rules")]
     pub source_rules: BTreeSet<SourceRule>,
+    /// Our policy rules that keep packets of the fabric inside it.
+    #[serde(default)]
+    pub guard: BTreeSet<GuardRule>,
     /// MPTCP state; `None` if the kernel has no MPTCP.
     #[serde(default)]
     pub mptcp: Option<ObservedMptcp>,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::Label;
 use tresse_base::units::{Mac, Prefix};
 
+use super::guard::GuardRule;
 use super::rule::{Rule, SourceRule};
 use super::wanted::{LinkKind, WantedLabel};
 
@@ -211,6 +212,16 @@ pub enum Operation {
     DeleteSourceRule {
         /// The rule.
         rule: SourceRule,
+    },
+    /// RTM_NEWRULE of a policy rule that keeps packets of the fabric inside it, FRA_PROTOCOL 78.
+    AddGuardRule {
+        /// The rule.
+        rule: GuardRule,
+    },
+    /// RTM_DELRULE of such a rule of ours.
+    DeleteGuardRule {
+        /// The rule.
+        rule: GuardRule,
     },
     /// MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_ADDR_FLAG_SUBFLOW.
     AddEndpoint {

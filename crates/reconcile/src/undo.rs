@@ -87,6 +87,10 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
         Operation::DeleteSourceRule { rule } => {
             vec![Operation::AddSourceRule { rule: rule.clone() }]
         }
+        Operation::AddGuardRule { rule } => {
+            vec![Operation::DeleteGuardRule { rule: rule.clone() }]
+        }
+        Operation::DeleteGuardRule { rule } => vec![Operation::AddGuardRule { rule: rule.clone() }],
         &Operation::AddEndpoint { id, address } => vec![Operation::DeleteEndpoint { id, address }],
         &Operation::DeleteEndpoint { id, address } => vec![Operation::AddEndpoint { id, address }],
         &Operation::LimitSubflows { limit, before } => {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::{Mac, Prefix};
 
-use super::{METRIC_BACKUP, Nexthop, Rule, SourceRule, TABLES, WantedMptcp};
+use super::{GuardRule, METRIC_BACKUP, Nexthop, Rule, SourceRule, TABLES, WantedMptcp};
 
 /// The kernel state that a slice (one node's part of the plan) asks for. Everything in it is
 /// sorted, so that equal plans give equal bytes when written.
@@ -45,6 +45,9 @@ pub struct Wanted {
     #[serde(default, skip_serializing_if = "XyBackups::is_empty")]
     #[serde(rename = "turns")]
     pub xy: XyBackups,
+    /// Policy rules that keep packets of the fabric inside it, where this node forwards.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub guard: BTreeSet<GuardRule>,
     /// MPTCP endpoints and their tables, which let one connection use several NICs.
     #[serde(default, skip_serializing_if = "WantedMptcp::is_empty")]
     pub mptcp: WantedMptcp,

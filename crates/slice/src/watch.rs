@@ -10,7 +10,9 @@
 //! matters to a pair of nodes if some paths of the pair have it and others do not, because then
 //! traffic can avoid it. Paths are chosen for watching until they have every crossing that matters
 //! to a pair of this node. They are taken by rank; within a rank, those with the most crossings that
-//! matter come first, so that few sessions are needed. Each end chooses its own sessions and answers those of the other end. Cost:
+//! matter come first, so that few sessions are needed. Where planned paths are joined after failures
+//! ([`remaining`](tresse_plan::remaining)), traffic can avoid every crossing, and all matter: then each pair has a session.
+//! Each end chooses its own sessions and answers those of the other end. Cost:
 //! O(nodes x paths per pair), like the slice.
 //!
 //! A session that goes down shows that its path has a broken crossing, but not which one:
@@ -27,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, NodeId, PathId};
 use tresse_base::units::Mac;
 use tresse_plan::Plan;
+use tresse_plan::remaining::joins_paths;
 use tresse_reconcile::Nexthop;
 use tresse_topology::path::Path;
 
@@ -121,7 +124,7 @@ impl Watches {
     pub fn new(plan: &Plan, node: NodeId) -> Self {
         let mut paths =
             if plan.layout().is_some() { neighbours(plan, node) } else { paths(plan, node) };
-        choose(&mut paths);
+        choose(&mut paths, joins_paths(plan.cluster()));
         paths.into_iter().collect()
     }
 
@@ -292,8 +295,8 @@ fn arrival(plan: &Plan, path: &Path) -> String {
     plan.interface(last.to, last.to_nic, last.tree)
 }
 
-/// Starts sessions until every crossing that matters is watched.
-fn choose(paths: &mut [Watch]) {
+/// Starts sessions until every crossing that matters is watched. `all`: whether all do.
+fn choose(paths: &mut [Watch], all: bool) {
     let mut matters: Vec<Vec<Crossing>> = vec![Vec::new(); paths.len()];
     let mut of_peer: BTreeMap<NodeId, Vec<usize>> = BTreeMap::new();
     for (at, path) in paths.iter().enumerate() {
@@ -301,7 +304,8 @@ fn choose(paths: &mut [Watch]) {
     }
     for group in of_peer.values() {
         for &at in group {
-            let avoids = |wire: &Crossing| group.iter().any(|p| !paths[*p].wires.contains(wire));
+            let avoids =
+                |wire: &Crossing| all || group.iter().any(|p| !paths[*p].wires.contains(wire));
             let wires = paths[at].wires.iter().filter(|wire| avoids(wire));
             matters[at] = wires.copied().collect();
         }

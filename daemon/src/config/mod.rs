@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tresse_base::text::{read_help, suggestion};
+use tresse_base::units::Prefix;
 use tresse_liveness::Timing;
 
 /// Path of the daemon's configuration file, unless another one is given on the command line.
@@ -28,6 +29,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Addresses whose routes must not change, so that the host stays reachable (K19).
     pub management: Vec<IpAddr>,
+    /// Networks behind this node that packets of the fabric may be forwarded to.
+    pub forward_to: Vec<Prefix>,
     /// Refuse what cannot be guarded, instead of warning.
     pub strict: bool,
     /// Period of announcements; default: a third of the switches' ageing time.
@@ -141,6 +144,7 @@ impl Default for Config {
             socket: tresse_control::DEFAULT_SOCKET.into(),
             state_dir: "/var/lib/tresse".into(),
             management: Vec::new(),
+            forward_to: Vec::new(),
             strict: false,
             announce_seconds: None,
             canary: true,
@@ -181,13 +185,14 @@ pub enum ConfigError {
     },
 }
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "cluster",
     "lock",
     "node",
     "socket",
     "state_dir",
     "management",
+    "forward_to",
     "strict",
     "announce_seconds",
     "canary",
@@ -268,6 +273,7 @@ mod tests {
             socket = "/run/x"
             state_dir = "/var/lib/x"
             management = ["192.0.2.1", "2001:db8::1"]
+            forward_to = ["172.17.0.0/16"]
             strict = true
             announce_seconds = 30
             canary = false
@@ -277,7 +283,7 @@ mod tests {
             metrics = "127.0.0.1:9820"
         "#;
         let config = Config::parse(text, Path::new("x")).unwrap();
-        assert_eq!(config.management.len(), 2);
+        assert_eq!((config.management.len(), config.forward_to.len()), (2, 1));
         assert!(!config.canary && config.strict);
         assert_eq!(config.engine, EngineChoice::Packet);
         assert_eq!(config.source, SourceChoice::Tun);

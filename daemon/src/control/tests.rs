@@ -73,6 +73,7 @@ fn answer(request: Request) {
         sequence: 0,
         engines: Engines { labels: LabelEngine::Kernel, sources: SourceEngine::Kernel },
         bfd: false,
+        forward_to: Vec::new(),
     };
     let engine = Engine::new(settings, Stored::default());
     let reply = match request.call {

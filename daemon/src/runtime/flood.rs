@@ -1,15 +1,20 @@
 //! Passes records between this node and its neighbours: what each node knows of its own NICs and hops (DESIGN section
 //! 7a). A raw socket for each interface that BFD watches; a neighbour is spoken to while it is shown to be there,
 //! by its session or its answers to echo requests.
+//!
+//! Where nodes do not route, the neighbours are the other ends of watched paths, and each is spoken to by the first of its
+//! paths that is shown to be sound. The other end may send by another VLAN and NIC: it is known by that NIC's MAC
+//! address.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tresse_base::id::PathId;
+use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Mac;
 use tresse_control::CounterLine;
 use tresse_frame::records::{Origin, RecordsFrame};
@@ -37,6 +42,8 @@ pub struct Flood {
     next: u32,
     /// The paths whose ends are shown to be there, with the discriminators of their sessions.
     there: BTreeMap<PathId, u32>,
+    /// The nodes by the MAC addresses of their NICs, where the ends of paths are not neighbours.
+    senders: Arc<BTreeMap<Mac, NodeId>>,
     unsent: u64,
     refused: u64,
 }
@@ -45,7 +52,9 @@ pub struct Flood {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Neighbour {
     path: PathId,
+    /// By which frames leave, and that by which they arrive.
     interface: String,
+    arrival: String,
     /// The NIC of this node.
     own: Mac,
     /// The NIC of the neighbour.
@@ -77,6 +86,7 @@ impl Flood {
             neighbours: BTreeMap::new(),
             next: 0,
             there: BTreeMap::new(),
+            senders: Arc::default(),
             unsent: 0,
             refused: 0,
         }
@@ -90,18 +100,22 @@ impl Flood {
     /// Speaks to the neighbours among the ends of these paths.
     pub fn set(&mut self, watching: &Watching) {
         let Some(frames) = self.frames.clone() else { return };
+        self.senders = watching.senders.clone();
         let mut neighbours: Vec<Neighbour> = watching
             .paths
             .iter()
-            // The ends of a hop are NICs.
-            .filter(|path| path.nodes.is_some())
+            // The first hop leads to the other end: it is a NIC, or the path has no node in transit.
+            .filter(|path| path.nodes.is_some() || path.labels.is_empty() && path.arrival.is_some())
             .filter_map(|path| {
                 let own = watching.interfaces.get(&path.interface)?.mac;
                 let interface = path.interface.clone();
-                Some(Neighbour { path: path.id, interface, own, mac: path.mac, session: None })
+                let arrival = path.arrival.clone().unwrap_or_else(|| interface.clone());
+                let (path, mac) = (path.id, path.mac);
+                Some(Neighbour { path, interface, arrival, own, mac, session: None })
             })
             .collect();
-        let names: BTreeSet<&String> = neighbours.iter().map(|of| &of.interface).collect();
+        let names: BTreeSet<&String> =
+            neighbours.iter().flat_map(|of| [&of.interface, &of.arrival]).collect();
         let wanted: BTreeSet<(String, u32)> = names
             .into_iter()
             .filter_map(|name| Some((name.clone(), watching.interfaces.get(name)?.ifindex)))
@@ -144,6 +158,11 @@ impl Flood {
         let there = |path: &PathId| event.up.contains(path) || event.held.contains(path);
         let sessions = event.sessions.iter().filter(|session| there(&session.path));
         self.there = sessions.map(|session| (session.path, session.peer)).collect();
+        if !self.senders.is_empty() {
+            // Each node by the first of its paths.
+            let mut met = BTreeSet::new();
+            self.there.retain(|path, _| met.insert(path.dst));
+        }
         self.meet();
         self.send();
     }
@@ -180,8 +199,12 @@ impl Flood {
 
     /// Hears a frame. [`send`](Self::send) has the answer: one for all frames that came together.
     pub fn hear(&mut self, (interface, frame): &Received) {
-        let from = self.neighbours.iter().find(|(_, of)| {
-            of.interface == *interface && of.mac == frame.source && of.own == frame.destination
+        let sender = self.senders.get(&frame.source);
+        let from = self.neighbours.iter().find(|(_, of)| match sender {
+            Some(node) => of.session.is_some() && of.path.dst == *node,
+            None => {
+                of.interface == *interface && of.mac == frame.source && of.own == frame.destination
+            }
         });
         let Some(((number, _), (_, records))) = from.zip(self.records.as_mut()) else {
             self.refused += 1;

@@ -142,6 +142,7 @@ impl Daemon {
             // Nanoseconds, so that no two starts of a node use the same number.
             sequence: unix_ms() * 1_000_000,
             bfd: config.bfd.enabled,
+            forward_to: config.forward_to.clone(),
         };
         Ok(Self {
             engine: Engine::new(settings, stored),

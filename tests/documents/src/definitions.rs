@@ -7,7 +7,7 @@ use crate::markdown::{Heading, headings};
 use crate::source::{self, Source};
 use crate::words::words;
 
-/// The path of the document that defines the kernel rules K1 to K24.
+/// The path of the document that defines the kernel rules K1 to K25.
 pub const RULES: &str = "docs/kernel-rules.md";
 /// The path of the document to which a citation like `DESIGN section 4` refers.
 pub const DESIGN: &str = "docs/design.md";

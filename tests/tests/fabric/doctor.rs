@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tresse_base::id::NodeId;
 use tresse_tests::program;
 
 use crate::lab::{Lab, eventually, file};
@@ -96,6 +97,15 @@ fn names_what_is_wrong() {
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     });
     warns_of_what_may_go_wrong(&lab, &files);
+    // Packets go by that switch again.
+    eventually("paths are used as planned", 60, || {
+        let status = lab.client(NodeId(4)).status().map_err(|e| e.to_string())?;
+        if status.broken.is_empty() && status.backup.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{status:?}"))
+        }
+    });
     // A switch that carries less than it should: only packets of full size tell.
     let cables = lab.directory.load_up().unwrap().blueprint.cables;
     let port = cables.into_iter().find(|c| c.a.place == NODE && c.a.interface == "eth0").unwrap().b;

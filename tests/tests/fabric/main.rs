@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how these tests fail")]
 
 mod announcements;
+mod attacks;
 mod base;
 mod cables;
 mod canary;
@@ -67,6 +68,7 @@ const TESTS: &[Tests] = &[
 /// The same of those that need no VLANs.
 const ROUTED: &[Tests] = &[
     routed::TESTS,
+    attacks::TESTS,
     silent::TESTS,
     frr::TESTS,
     metrics::TESTS,

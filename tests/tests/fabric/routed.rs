@@ -164,7 +164,11 @@ pub const DUAL: &str = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [
 fn holds_what_the_script_does() {
     let held = |options: &[&str]| -> Vec<BTreeSet<String>> {
         let lab = Lab::up(DUAL, options);
-        lab.now.nodes().map(|node| ways(&lab, lab.now.node(node))).collect()
+        let held = |node| {
+            let name = lab.now.node(node);
+            ways(&lab, name).into_iter().chain(guard(&lab, name)).collect()
+        };
+        lab.now.nodes().map(held).collect()
     };
     let (script, daemon) = (held(&["--no-daemon"]), held(&[]));
     assert!(
@@ -186,7 +190,10 @@ fn exported_script_comes_and_goes() {
 
 fn script_comes_and_goes(cluster: &str) {
     let lab = Lab::up(cluster, &["--no-daemon"]);
-    let held = || -> Vec<_> { lab.now.nodes().map(|n| ways(&lab, lab.now.node(n))).collect() };
+    let held = || -> Vec<BTreeSet<String>> {
+        let all = |name: &str| ways(&lab, name).into_iter().chain(guard(&lab, name)).collect();
+        lab.now.nodes().map(|n| all(lab.now.node(n))).collect()
+    };
     let before = held();
     let scripts: Vec<_> = lab
         .now
@@ -217,12 +224,25 @@ fn script_comes_and_goes(cluster: &str) {
     }
 }
 
+/// The rules that keep packets of the fabric inside it.
+pub fn guard(lab: &Lab, node: &str) -> BTreeSet<String> {
+    let families = ["-4", "-6"].into_iter();
+    let rules = families.flat_map(|family| {
+        let text = lab.run(node, &format!("ip {family} rule show"));
+        let ours = ["goto", "nop", "blackhole"];
+        let rules = text.lines().filter(|line| ours.iter().any(|word| line.contains(word)));
+        rules.map(|line| format!("{family} {line}")).collect::<Vec<_>>()
+    });
+    rules.collect()
+}
+
 /// What `ip` shows of rules and routes of ours, without the numbers of nexthop objects.
 pub fn ways(lab: &Lab, node: &str) -> BTreeSet<String> {
     let mut ways = BTreeSet::new();
     for family in ["-4", "-6"] {
         let rules = lab.run(node, &format!("ip {family} rule show"));
-        ways.extend(rules.lines().filter(|l| l.contains("iif")).map(|l| format!("{family} {l}")));
+        let rules = rules.lines().filter(|l| l.contains(" iif ") && l.contains(" lookup "));
+        ways.extend(rules.map(|l| format!("{family} {l}")));
         let routes = lab.json(node, &format!("ip -j {family} route show table all proto 78"));
         ways.extend(routes.iter().map(|route| {
             // The members of a group are in a list.

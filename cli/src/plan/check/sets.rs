@@ -30,9 +30,9 @@ pub struct Sets {
     seed: Option<u64>,
     /// Pairs whose first path is broken, and which are reached otherwise.
     healed: u64,
-    /// Those of them that are reached by two planned paths, joined at a node; `None`: no paths are joined.
+    /// Those of them that are reached by two planned paths, joined at a node; `None` where paths are not joined.
     two_paths: Option<u64>,
-    /// The most planned paths that are joined for one pair; `None` too.
+    /// The most planned paths that one pair goes by; `None` too.
     max_paths: Option<u64>,
     /// Pairs that no whole cables join.
     apart: u64,
@@ -69,8 +69,12 @@ impl Sets {
             counted.count(plan, &left, &sets, node.into());
             counted
         });
-        let all = counted.reduce(Self::default, Self::and);
+        let mut all = counted.reduce(Self::default, Self::and);
         let seed = random.then_some(seed);
+        if left.joins_paths() {
+            all.two_paths.get_or_insert(0);
+            all.max_paths.get_or_insert(1);
+        }
         Ok(Self { at_once, sets: sets.len(), seed, ..all })
     }
 
@@ -81,21 +85,26 @@ impl Sets {
         let name = |node: NodeId| plan.cluster().node(node).name.clone();
         let paths: Vec<_> = others.iter().map(|src| plan.paths(*src, node)).collect();
         for set in sets.iter().filter(|set| !set.off.contains(&node)) {
-            let ways = left.ways(node, &set.broken);
-            // By a walk over all cables, for those that need it.
-            let mut joined = None;
+            // For those that need it: how nodes go round, and by a walk over all cables who is joined.
+            let (mut ways, mut joined) = (None, None);
             for (src, paths) in others.iter().zip(&paths).filter(|(src, _)| !set.off.contains(src))
             {
-                let reached = match &ways {
-                    Some(ways) => left.by_ways(*src, node, ways),
-                    None => match left.first_whole(paths, &set.broken) {
-                        Some(rank) => Reached::Planned(rank),
-                        None => Reached::Not,
-                    },
+                let mut by_ways = || {
+                    let ways = ways.get_or_insert_with(|| left.ways(node, &set.broken));
+                    ways.as_ref().map_or(Reached::Not, |ways| left.by_ways(*src, node, ways))
                 };
-                match reached {
+                let planned = left.first_whole(paths, &set.broken);
+                match planned.map_or_else(&mut by_ways, Reached::Planned) {
                     Reached::Planned(0) => {}
-                    Reached::Planned(_) | Reached::Round(_) => self.healed += 1,
+                    Reached::Planned(_) => self.healed += 1,
+                    Reached::Round(nodes) => {
+                        self.healed += 1;
+                        if left.joins_paths() {
+                            let joined = nodes.len() as u64 - 1;
+                            *self.two_paths.get_or_insert(0) += u64::from(joined == 2);
+                            self.max_paths = self.max_paths.max(Some(joined));
+                        }
+                    }
                     Reached::Not => {
                         // All parts fail in both directions.
                         let joined = joined.get_or_insert_with(|| left.joined(node, &set.broken));
@@ -119,6 +128,8 @@ impl Sets {
     fn and(self, other: Self) -> Self {
         Self {
             healed: self.healed + other.healed,
+            two_paths: self.two_paths.into_iter().chain(other.two_paths).reduce(|a, b| a + b),
+            max_paths: self.max_paths.max(other.max_paths),
             apart: self.apart + other.apart,
             cut: self.cut + other.cut,
             first_cut: self.first_cut.into_iter().chain(other.first_cut).min(),
@@ -134,6 +145,9 @@ impl Sets {
         };
         writeln!(out, "{:<16}  {which}", format!("{} fail at once", self.at_once))?;
         writeln!(out, "  go round        {} pairs whose first path is broken", self.healed)?;
+        if let Some((two, most)) = self.two_paths.zip(self.max_paths) {
+            writeln!(out, "  joined paths    {two} pairs by two planned paths, at most {most}")?;
+        }
         writeln!(out, "  no cable left   {} pairs", self.apart)?;
         write!(out, "  cut off         {} pairs that cables join", self.cut)?;
         match &self.first_cut {

@@ -3,30 +3,34 @@
 //!
 //! - the plan in force, and the old one while plans change,
 //! - how far their VLANs and paths may be used ([`Gated`]),
-//! - what forwards and what pushes labels here ([`Engines`]),
+//! - what forwards and what pushes labels here ([`Engines`]), and which networks behind this node may be
+//!   forwarded to,
 //! - what the kernel holds ([`Observed`]).
 //!
 //! ```text
-//! plan -- all --> usable --> through the TUN interface --> able --> Target
-//!      (engines)  (gates)     (label sources)             (kernel)
+//! plan -- all --> usable --> through the TUN interface --> able --> join --> Target
+//!      (engines)  (gates)     (label sources)             (kernel)  (forwarding)
 //! ```
 //!
 //! The stages of this computation: all objects of the plan; those that may be used now; labelled
-//! paths routed to the TUN interface, where the daemon pushes the labels; what the kernel supports.
+//! paths routed to the TUN interface, where the daemon pushes the labels; what the kernel supports; what this node
+//! forwards for pairs whose planned paths are all broken.
 //! `reconcile` compares the result with the observed state; nothing changes a target afterwards.
 
 mod able;
 mod complete;
+mod join;
 mod plans;
 mod tun;
 mod usable;
 
 use tresse_control::PendingLine;
-use tresse_reconcile::{Observed, Wanted};
+use tresse_reconcile::{GuardRule, Observed, Wanted};
 
 pub(super) use self::able::also_observed;
 use self::complete::all;
 pub(super) use self::complete::engine_sysctls;
+pub(super) use self::join::join_sysctls;
 pub use self::plans::Plans;
 use super::engines::{Engines, SourceEngine};
 use super::prepared::Prepared;
@@ -53,7 +57,13 @@ pub fn target(plans: &Plans<'_>, engines: Engines, observed: &Observed) -> Targe
         SourceEngine::Kernel => Pushing::default(),
         SourceEngine::Tun => tun::through(&mut wanted, plans, observed, &mut pending),
     };
-    Target { wanted: able::able(wanted, observed), pushing, pending }
+    let mut wanted = able::able(wanted, observed);
+    for plan in [Some(plans.new), plans.old].into_iter().flatten() {
+        join::join(&mut wanted, plan.prepared, observed);
+    }
+    let behind = GuardRule::behind(&wanted.guard, plans.forward_to);
+    wanted.guard.extend(behind);
+    Target { wanted, pushing, pending }
 }
 
 /// Returns the kernel objects of a plan as if all its VLANs and paths could be used now. Routes
@@ -61,5 +71,7 @@ pub fn target(plans: &Plans<'_>, engines: Engines, observed: &Observed) -> Targe
 /// TUN interface.
 #[must_use]
 pub fn whole(prepared: &Prepared, engines: Engines, observed: &Observed) -> Wanted {
-    able::able(all(prepared, engines), observed)
+    let mut wanted = able::able(all(prepared, engines), observed);
+    join::join(&mut wanted, prepared, observed);
+    wanted
 }

@@ -67,7 +67,7 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
 /// table first. So that table gets the route that the main table would have without the operator's
 /// choice, and pins of several nodes can never send a packet round in circles.
 fn for_others(wanted: &mut Wanted, plans: &Plans<'_>) {
-    let Plans { new, old, heard } = *plans;
+    let Plans { new, old, heard, .. } = *plans;
     let planned = new.prepared.wanted.routes.iter();
     let shared: BTreeMap<(Prefix, u32), WantedRoute> = planned
         .filter(|((dst, metric), _)| *metric == METRIC_PRIMARY && new.free.shares.contains_key(dst))
@@ -79,7 +79,7 @@ fn for_others(wanted: &mut Wanted, plans: &Plans<'_>) {
     let unshared = |free: &KeptFree| KeptFree { shares: BTreeMap::new(), ..free.clone() };
     let (free, old_free) = (unshared(new.free), old.map(|old| unshared(old.free)));
     let old = old.zip(old_free.as_ref()).map(|(old, free)| Gated { free, ..old });
-    let plain = Plans { new: Gated { free: &free, ..new }, old, heard };
+    let plain = Plans { new: Gated { free: &free, ..new }, old, heard, forward_to: &[] };
     let nics: Vec<String> = new.prepared.wanted.nics.keys().cloned().collect();
     let (routes, _) = routes(&plain, &shared, &mut Vec::new());
     for (key, route) in routes.into_iter().filter(|((_, metric), _)| *metric == METRIC_PRIMARY) {
@@ -102,7 +102,7 @@ fn routes(
     planned: &BTreeMap<(Prefix, u32), WantedRoute>,
     pending: &mut Vec<PendingLine>,
 ) -> (BTreeMap<(Prefix, u32), WantedRoute>, BTreeSet<Prefix>) {
-    let Plans { new, old, heard } = *plans;
+    let Plans { new, old, heard, .. } = *plans;
     let mut routes = BTreeMap::new();
     let mut by_old = BTreeSet::new();
     let mut old_backups = BTreeSet::new();
@@ -200,6 +200,7 @@ fn keep(wanted: &mut Wanted, old: Wanted) {
     }
     wanted.addresses.extend(old.addresses);
     wanted.unreachable.extend(old.unreachable);
+    wanted.guard.extend(old.guard);
     for (key, neighbour) in old.neighbours {
         wanted.neighbours.entry(key).or_insert(neighbour);
     }

@@ -6,9 +6,9 @@ use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
 use tresse_frame::records::Origin;
 use tresse_liveness::records::PathState;
-use tresse_reconcile::METRIC_BACKUP;
+use tresse_reconcile::{GuardRule, METRIC_BACKUP, METRIC_PRIMARY, Nexthop};
 
-use super::watch::{path_event, plan, settled};
+use super::watch::{path_event, plan, settled, torus};
 use super::*;
 use crate::prepared::digest;
 
@@ -269,4 +269,62 @@ fn what_others_keep_free_is_known_once_something_is_broken_or_two_parts_are_drai
     drains(&mut ring, &[], &[]);
     assert_eq!(ring.sends(2), [Some(1), Some(5)]);
     assert!(ring.host.disk.reports.is_empty());
+}
+
+/// Where nodes do not route.
+#[test]
+fn who_has_no_whole_path_left_sends_to_one_who_has() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    let watches = prepared.watches.clone();
+    let peer = watches.paths()[0].id.dst;
+    let ranks: Vec<PathId> =
+        watches.paths().iter().map(|watch| watch.id).filter(|id| id.dst == peer).collect();
+    let key = (Prefix::host(watches.paths()[0].destination), METRIC_PRIMARY);
+    let leads_to = |host: &Host| {
+        let observed = &host.kernel.observed;
+        let object = &observed.nexthops[&observed.routes.get(&key).unwrap().nexthop.unwrap()];
+        let member = object.group.first().map_or(object, |(id, _)| &observed.nexthops[id]);
+        let nexthop = Nexthop {
+            interface: member.interface.clone().unwrap(),
+            via: member.via.unwrap(),
+            labels: Vec::new(),
+            weight: 1,
+        };
+        watches.path_of(&nexthop).unwrap().dst
+    };
+    let observed = &host.kernel.observed;
+    let forwards = observed
+        .sysctls
+        .iter()
+        .filter(|(key, value)| key.ends_with("/forwarding") && *value == "1");
+    assert_eq!(forwards.count(), prepared.interfaces.len());
+    let drops = observed.guard.iter().filter(|rule| matches!(rule, GuardRule::Drop { .. }));
+    assert_eq!(drops.count(), prepared.interfaces.len());
+
+    // Nobody else says anything.
+    path_event(&mut host, &ranks);
+    assert_eq!(leads_to(&host), peer);
+    let said = host.said.clone().unwrap();
+    assert_eq!(said.hops.len(), prepared.nodes as usize - 1);
+    assert_eq!(said.hops.iter().filter(|state| **state == PathState::Broken).count(), 1);
+
+    // One node says that its own paths are sound.
+    let joins =
+        (0..prepared.nodes).map(NodeId).find(|id| ![prepared.id, peer].contains(id)).unwrap();
+    let generation = digest(&prepared.generation);
+    let hops = vec![PathState::Sound; prepared.nodes as usize - 1];
+    let report = Report { generation, hops, ..Report::default() };
+    let origin = Origin(u64::from_be_bytes(digest(prepared.index.node(joins))));
+    host.input(Input::Reports([(origin, Some(report))].into()));
+    host.settle();
+    assert_eq!(leads_to(&host), joins);
+    let list = host.engine.failures(host.now, 0).unwrap();
+    let path: Vec<&str> = [prepared.id, joins, peer].map(|node| prepared.index.node(node)).into();
+    assert!(list.cut.is_empty() && list.around.iter().any(|line| line.path == path), "{list:?}");
+    let paths = host.engine.paths(Some(prepared.index.node(peer))).unwrap().paths;
+    assert!(paths.iter().all(|line| line.state == "broken"), "{paths:?}");
+
+    path_event(&mut host, &[]);
+    assert_eq!(leads_to(&host), peer);
 }

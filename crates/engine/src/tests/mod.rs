@@ -272,7 +272,14 @@ impl Host {
 }
 
 fn settings(canary: bool, sequence: u64) -> Settings {
-    Settings { canary, announce_ms: Some(3_600_000), sequence, engines: ENGINES, bfd: true }
+    Settings {
+        canary,
+        announce_ms: Some(3_600_000),
+        sequence,
+        engines: ENGINES,
+        bfd: true,
+        forward_to: Vec::new(),
+    }
 }
 
 /// Two NICs of node 1 and a foreign default route.
@@ -305,6 +312,7 @@ fn bare() -> KernelModel {
     for (key, value) in [
         ("net/ipv4/conf/*/rp_filter", "0"),
         ("net/ipv4/conf/*/arp_ignore", "0"),
+        ("net/ipv4/conf/*/forwarding", "0"),
         ("net/ipv4/conf/*/arp_announce", "0"),
         ("net/ipv4/conf/*/accept_redirects", "1"),
         ("net/ipv4/conf/*/send_redirects", "1"),

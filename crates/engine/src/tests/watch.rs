@@ -20,7 +20,7 @@ pub(super) fn plan(plan: &Plan, node: NodeId) -> Prepared {
 }
 
 /// Node 1 of a torus, with two paths to every peer.
-fn torus() -> (Prepared, Host) {
+pub(super) fn torus() -> (Prepared, Host) {
     let kind = TopologyShape::Torus { dims: vec![3, 3] };
     let cluster = Cluster::generated(kind, 1, 2, Strategy::Dor, 2);
     let prepared = plan(&Plan::build(cluster).unwrap(), NodeId(1));

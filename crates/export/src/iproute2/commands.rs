@@ -167,6 +167,9 @@ pub fn table_routes(wanted: &Wanted) -> String {
 #[must_use]
 pub fn rules(wanted: &Wanted, ipv4: bool) -> String {
     let mut out = String::new();
+    for rule in wanted.guard.iter().filter(|rule| rule.is_ipv4() == ipv4) {
+        line!(out, "rule add {} priority {} protocol {PROTOCOL}", rule.words(), rule.priority());
+    }
     for Rule { table, interface, .. } in wanted.rules().iter().filter(|rule| rule.ipv4 == ipv4) {
         let interface = shell(interface);
         line!(out, "rule add iif {interface} lookup {table} priority {table} protocol {PROTOCOL}");

@@ -1,5 +1,6 @@
 //! Writes those parts of a node's iproute2 script that only some nodes need: routing tables with the
-//! policy rules that lead to them (by arrival interface or by source address), MPTCP endpoints, and the
+//! policy rules that lead to them (by arrival interface or by source address), those that keep packets of the
+//! fabric inside it, MPTCP endpoints, and the
 //! removal of Tresse's addresses and neighbours from NICs. (What is on an interface that Tresse created
 //! vanishes with that interface.)
 
@@ -14,6 +15,18 @@ arriving() {
     ip "$1" rule add iif "$2" lookup "$3" priority "$3" protocol PROTOCOL 2>/dev/null ||
         ip "$1" rule show | grep -q "^$3:.* iif $2 lookup $3 " ||
         die "no rule for NIC $2: priority $3 is somebody else's"
+}
+"#;
+
+/// `guard FAMILY PRIORITY WORDS...`: the rules that keep packets of the fabric inside it.
+const GUARD: &str = r#"
+# guard FAMILY PRIORITY WORDS...: a rule that passes what goes from fabric to fabric, or drops the rest
+guard() {
+    family=$1 priority=$2
+    shift 2
+    ip "$family" rule show | grep -q "^$priority:.* $*" ||
+        ip "$family" rule add "$@" priority "$priority" protocol PROTOCOL ||
+        die "no rule $*: without it this node would forward to other networks"
 }
 "#;
 
@@ -57,11 +70,33 @@ pub(super) fn functions(wanted: &Wanted, out: &mut String) {
     if wanted.sysctls.keys().any(|key| key.ends_with("/force_forwarding")) {
         out.push_str(&FORWARD.replace("ALL", ALL_FORWARDING));
     }
+    if !wanted.guard.is_empty() {
+        out.push_str(&GUARD.replace("PROTOCOL", &PROTOCOL.to_string()));
+    }
     if !wanted.xy.tables.is_empty() {
         out.push_str(&FUNCTION.replace("PROTOCOL", &PROTOCOL.to_string()));
     }
     if !wanted.mptcp.is_empty() {
         out.push_str(&MPTCP.replace("PROTOCOL", &PROTOCOL.to_string()));
+    }
+}
+
+/// Before the kernel forwards.
+pub(super) fn guard(wanted: &Wanted, out: &mut String) {
+    for rule in &wanted.guard {
+        let family = family(rule.is_ipv4());
+        line!(out, "    guard {family} {} {}", rule.priority(), rule.words());
+    }
+}
+
+/// When the kernel does not forward any more.
+pub(super) fn unguard(wanted: &Wanted, out: &mut String) {
+    for ipv4 in [true, false] {
+        let guarded = wanted.guard.iter().any(|rule| rule.is_ipv4() == ipv4);
+        if guarded || has_tables(wanted, ipv4) {
+            let family = family(ipv4);
+            line!(out, "    ip {family} rule flush protocol {PROTOCOL} 2>/dev/null || :");
+        }
     }
 }
 
@@ -99,10 +134,8 @@ pub(super) fn undo(wanted: &Wanted, out: &mut String) {
         line!(out, "        ip mptcp limits set subflows \"$(cat \"$state/subflows\")\"");
     }
     for ipv4 in [true, false] {
-        let by_nic = wanted.rules().iter().any(|rule| rule.ipv4 == ipv4);
-        if by_nic || wanted.source_rules().iter().any(|rule| rule.source.is_ipv4() == ipv4) {
+        if has_tables(wanted, ipv4) {
             let family = family(ipv4);
-            line!(out, "    ip {family} rule flush protocol {PROTOCOL} 2>/dev/null || :");
             line!(out, "    ip {family} route flush table all proto {PROTOCOL} 2>/dev/null || :");
         }
     }
@@ -114,6 +147,12 @@ pub(super) fn undo(wanted: &Wanted, out: &mut String) {
     for (interface, address) in wanted.neighbours.keys().filter(|(nic, _)| on_nic(nic)) {
         line!(out, "    ip neigh del {address} dev {} 2>/dev/null || :", shell(interface));
     }
+}
+
+/// Do rules lead to tables of Tresse's own?
+fn has_tables(wanted: &Wanted, ipv4: bool) -> bool {
+    wanted.rules().iter().any(|rule| rule.ipv4 == ipv4)
+        || wanted.source_rules().iter().any(|rule| rule.source.is_ipv4() == ipv4)
 }
 
 const fn family(ipv4: bool) -> &'static str {

@@ -100,6 +100,7 @@ fn watching() -> Watching {
     };
     let a = SendingInterface { ifindex: 1, mac: Mac([9; 6]) };
     Watching {
+        senders: Arc::default(),
         generation: [1; 8],
         paths: Arc::new(vec![path(1, 0), path(2, 1)]),
         broken: BTreeSet::new(),

@@ -122,7 +122,9 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
         | Operation::DeleteTableRoute { .. } => {
             matches!(errno, libc::ESRCH | libc::ENODEV)
         }
-        Operation::DeleteRule { .. } | Operation::DeleteSourceRule { .. } => errno == libc::ENOENT,
+        Operation::DeleteRule { .. }
+        | Operation::DeleteSourceRule { .. }
+        | Operation::DeleteGuardRule { .. } => errno == libc::ENOENT,
         Operation::DeleteEndpoint { .. } => matches!(errno, libc::EINVAL | libc::ENOENT),
         // For a label within its table the kernel returns EINVAL whether or not it had a route.
         Operation::DeleteLabel { .. } => errno == libc::EINVAL,
@@ -196,6 +198,7 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::LimitSubflows { limit, .. } => ("set", format!("{limit} MPTCP subflows")),
         Operation::DeleteLabel { .. }
         | Operation::DeleteSourceRule { .. }
+        | Operation::DeleteGuardRule { .. }
         | Operation::DeleteEndpoint { .. }
         | Operation::DeleteTableRoute { .. }
         | Operation::DeleteUnreachable { .. }
@@ -205,6 +208,7 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::AddRule { .. }
         | Operation::AddUnreachable { .. }
         | Operation::AddSourceRule { .. }
+        | Operation::AddGuardRule { .. }
         | Operation::AddEndpoint { .. }
         | Operation::AddIngress { .. }
         | Operation::AddFilter { .. } => ("add", named(operation)),
@@ -253,6 +257,7 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
         (
             Operation::AddRule { .. }
             | Operation::AddSourceRule { .. }
+            | Operation::AddGuardRule { .. }
             | Operation::AddTableRoute { .. },
             libc::EOPNOTSUPP | libc::EAFNOSUPPORT,
         ) => Some(
@@ -285,6 +290,7 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
             | Operation::AddUnreachable { .. }
             | Operation::AddRule { .. }
             | Operation::AddSourceRule { .. }
+            | Operation::AddGuardRule { .. }
             | Operation::AddNexthop { .. }
             | Operation::AddAddress { .. }
             | Operation::AddIngress { .. }

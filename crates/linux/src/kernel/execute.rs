@@ -84,7 +84,9 @@ async fn carry_out(operations: &[Operation], first: &Operation) -> ExecutionOutc
             | Operation::AddRule { .. }
             | Operation::DeleteRule { .. }
             | Operation::AddSourceRule { .. }
-            | Operation::DeleteSourceRule { .. } => {
+            | Operation::DeleteSourceRule { .. }
+            | Operation::AddGuardRule { .. }
+            | Operation::DeleteGuardRule { .. } => {
                 executor.single.carry_out(operations, start, &mut outcome).await
             }
             _ => {

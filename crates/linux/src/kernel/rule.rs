@@ -1,4 +1,5 @@
-//! Encodes and decodes policy rules by arrival interface or by source address, with the types of
+//! Encodes and decodes policy rules by arrival interface or by source address, and those that keep packets of the
+//! fabric inside it, with the types of
 //! netlink-packet-route. Source: net/core/fib_rules.c, include/uapi/linux/fib_rules.h.
 
 use std::net::IpAddr;
@@ -8,7 +9,7 @@ use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::RouteProtocol;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage};
 use tresse_base::units::Prefix;
-use tresse_reconcile::{PROTOCOL, Rule, SourceRule, TABLES};
+use tresse_reconcile::{GuardRule, PROTOCOL, Rule, SourceRule, TABLES};
 
 use super::message::{MalformedMessage, attributes};
 
@@ -20,26 +21,54 @@ const FRA_PAD: u16 = 18;
 /// The body of the RTM_NEWRULE or RTM_DELRULE for a rule by arrival interface.
 pub(super) fn rule_message(rule: &Rule) -> RuleMessage {
     let arriving = RuleAttribute::Iifname(rule.interface.clone());
-    message(rule.ipv4, arriving, Some(rule.table), rule.table)
+    let action = (RuleAction::ToTable, Some(RuleAttribute::Table(rule.table)));
+    message(rule.ipv4, [arriving], action, rule.table)
 }
 
 /// The body of the RTM_NEWRULE or RTM_DELRULE for a rule by source address.
 pub(super) fn source_rule_message(rule: &SourceRule) -> RuleMessage {
-    let table = Some(rule.table).filter(|_| !rule.unreachable);
+    let action = match rule.unreachable {
+        true => (RuleAction::Unreachable, None),
+        false => (RuleAction::ToTable, Some(RuleAttribute::Table(rule.table))),
+    };
     let source = RuleAttribute::Source(rule.source);
-    let mut message = message(rule.source.is_ipv4(), source, table, rule.priority());
+    let mut message = message(rule.source.is_ipv4(), [source], action, rule.priority());
     message.header.src_len = Prefix::host(rule.source).len;
     message
 }
 
-/// The body of a rule that looks up `table`, or without a table makes matching packets unreachable.
-fn message(ipv4: bool, matches: RuleAttribute, table: Option<u32>, priority: u32) -> RuleMessage {
+/// The body of the RTM_NEWRULE or RTM_DELRULE for a rule that keeps packets of the fabric inside it.
+pub(super) fn guard_rule_message(rule: &GuardRule) -> RuleMessage {
+    let (ipv4, priority) = (rule.is_ipv4(), rule.priority());
+    match rule {
+        GuardRule::Resume { .. } => message(ipv4, [], (RuleAction::Nop, None), priority),
+        GuardRule::Pass { from, to } => {
+            let matches =
+                [RuleAttribute::Source(from.address), RuleAttribute::Destination(to.address)];
+            let action = (RuleAction::Goto, Some(RuleAttribute::Goto(GuardRule::RESUME)));
+            let mut message = message(ipv4, matches, action, priority);
+            (message.header.src_len, message.header.dst_len) = (from.len, to.len);
+            message
+        }
+        GuardRule::Drop { interface, .. } => {
+            let arriving = RuleAttribute::Iifname(interface.clone());
+            message(ipv4, [arriving], (RuleAction::Blackhole, None), priority)
+        }
+    }
+}
+
+/// The body of a rule. `action`: what it does, and with what.
+fn message<const N: usize>(
+    ipv4: bool,
+    matches: [RuleAttribute; N],
+    action: (RuleAction, Option<RuleAttribute>),
+    priority: u32,
+) -> RuleMessage {
     let mut message = RuleMessage::default();
     message.header.family = family(ipv4);
-    message.header.action =
-        if table.is_some() { RuleAction::ToTable } else { RuleAction::Unreachable };
-    message.attributes.push(matches);
-    message.attributes.extend(table.map(RuleAttribute::Table));
+    message.header.action = action.0;
+    message.attributes.extend(matches);
+    message.attributes.extend(action.1);
     message.attributes.push(RuleAttribute::Priority(priority));
     message.attributes.push(RuleAttribute::Protocol(RouteProtocol::Other(PROTOCOL)));
     message
@@ -51,7 +80,7 @@ pub(super) const fn family(ipv4: bool) -> AddressFamily {
 
 /// The parts of a rule message that concern us. A rule with more conditions than ours have is not
 /// ours: undo could not restore it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct SeenRule {
     /// FRA_TABLE; 0 if the rule leads to no table.
     pub table: u32,
@@ -61,6 +90,8 @@ pub(super) struct SeenRule {
     pub arriving: Option<Rule>,
     /// The rule, if it has the form of our rules by source address.
     pub from: Option<SourceRule>,
+    /// The rule, if it has the form of those that keep packets of the fabric inside it.
+    pub guard: Option<GuardRule>,
 }
 
 impl SeenRule {
@@ -70,8 +101,7 @@ impl SeenRule {
         let header = RuleHeader::parse(payload)?;
         let mut seen = Fields {
             table: header.table.into(),
-            plain: [header.dst_len, header.tos] == [0; 2]
-                && !header.flags.contains(RuleFlags::Invert),
+            plain: header.tos == 0 && !header.flags.contains(RuleFlags::Invert),
             ..Fields::default()
         };
         for attribute in attributes(payload, RULE_HEADER, "fib_rule_hdr")? {
@@ -80,6 +110,8 @@ impl SeenRule {
                 Ok(RuleAttribute::Table(table)) => seen.table = table,
                 Ok(RuleAttribute::Protocol(protocol)) => seen.protocol = protocol.into(),
                 Ok(RuleAttribute::Source(source)) => seen.source = Some(source),
+                Ok(RuleAttribute::Destination(to)) => seen.destination = Some(to),
+                Ok(RuleAttribute::Goto(priority)) => seen.goto = Some(priority),
                 Ok(RuleAttribute::Iifname(name)) => seen.interface = Some(name),
                 Ok(RuleAttribute::Priority(priority)) => seen.priority = priority,
                 // The kernel always sends it; this value means no prefix.
@@ -87,11 +119,15 @@ impl SeenRule {
                 _ => seen.plain &= attribute.kind() == FRA_PAD,
             }
         }
-        let (arriving, from) = match seen.plain && seen.protocol == PROTOCOL {
-            true => (seen.arriving(&header), seen.from(&header)),
-            false => (None, None),
-        };
-        Ok(Self { table: seen.table, protocol: seen.protocol, arriving, from })
+        let mut rule = Self { table: seen.table, protocol: seen.protocol, ..Self::default() };
+        if seen.plain && seen.protocol == PROTOCOL {
+            rule.guard = seen.guard(&header);
+            let looks_up = header.dst_len == 0 && seen.destination.is_none() && seen.goto.is_none();
+            if looks_up {
+                (rule.arriving, rule.from) = (seen.arriving(&header), seen.from(&header));
+            }
+        }
+        Ok(rule)
     }
 }
 
@@ -102,18 +138,34 @@ struct Fields {
     protocol: u8,
     priority: u32,
     source: Option<IpAddr>,
+    destination: Option<IpAddr>,
+    goto: Option<u32>,
     interface: Option<String>,
     /// Does the rule have no other attributes?
     plain: bool,
 }
 
 impl Fields {
-    fn arriving(&self, header: &RuleHeader) -> Option<Rule> {
-        let ipv4 = match header.family {
-            AddressFamily::Inet => true,
-            AddressFamily::Inet6 => false,
+    fn guard(&self, header: &RuleHeader) -> Option<GuardRule> {
+        let ipv4 = is_ipv4(header)?;
+        let whole = (&self.interface, self.source, self.destination, self.goto);
+        let prefix = |address: IpAddr, len| Prefix { address, len };
+        let rule = match (header.action, whole) {
+            (RuleAction::Nop, (None, None, None, None)) => GuardRule::Resume { ipv4 },
+            (RuleAction::Blackhole, (Some(interface), None, None, None)) => {
+                GuardRule::Drop { interface: interface.clone(), ipv4 }
+            }
+            (RuleAction::Goto, (None, Some(from), Some(to), Some(GuardRule::RESUME))) => {
+                let (from, to) = (prefix(from, header.src_len), prefix(to, header.dst_len));
+                GuardRule::Pass { from, to }
+            }
             _ => return None,
         };
+        Some(rule).filter(|rule| rule.priority() == self.priority && rule.is_ipv4() == ipv4)
+    }
+
+    fn arriving(&self, header: &RuleHeader) -> Option<Rule> {
+        let ipv4 = is_ipv4(header)?;
         let alone = self.source.is_none() && header.src_len == 0;
         let looks_up = header.action == RuleAction::ToTable;
         let known = self.priority == self.table && TABLES.contains(&self.table);
@@ -137,8 +189,18 @@ impl Fields {
     }
 }
 
+fn is_ipv4(header: &RuleHeader) -> Option<bool> {
+    match header.family {
+        AddressFamily::Inet => Some(true),
+        AddressFamily::Inet6 => Some(false),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::super::message::{bytes, write_attribute};
@@ -192,7 +254,8 @@ mod tests {
         for ipv4 in [true, false] {
             let written = bytes(&rule_message(&rule(7800, ipv4)));
             let arriving = Some(rule(7800, ipv4));
-            let seen = SeenRule { table: 7800, protocol: PROTOCOL, arriving, from: None };
+            let seen =
+                SeenRule { table: 7800, protocol: PROTOCOL, arriving, ..SeenRule::default() };
             assert_eq!(SeenRule::parse(&written), Ok(seen.clone()));
             assert_eq!(with(&written, FRA_SUPPRESS_PREFIXLEN, &[0xff; 4]), seen);
             assert_eq!(with(&written, FRA_SUPPRESS_PREFIXLEN, &[0; 4]).arriving, None);
@@ -223,6 +286,38 @@ mod tests {
             subnet[2] = 24;
             assert_eq!(SeenRule::parse(&subnet).unwrap().from, None);
             assert!(SeenRule::parse(&written[..written.len() - 4]).is_err());
+        }
+    }
+
+    #[test]
+    fn rules_that_guard_are_read_as_written_and_others_are_told_apart() {
+        let prefixes: Vec<Prefix> =
+            ["10.77.0.0/16", "10.78.0.0/15", "fd77::/64"].map(|text| text.parse().unwrap()).into();
+        let rules: BTreeSet<GuardRule> = GuardRule::of("eth0", &prefixes).collect();
+        let words: Vec<_> = rules.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            words,
+            [
+                "IPv6 nop",
+                "IPv4 nop",
+                "IPv4 from 10.77.0.0/16 to 10.77.0.0/16 goto 7799",
+                "IPv4 from 10.77.0.0/16 to 10.78.0.0/15 goto 7799",
+                "IPv4 from 10.78.0.0/15 to 10.77.0.0/16 goto 7799",
+                "IPv4 from 10.78.0.0/15 to 10.78.0.0/15 goto 7799",
+                "IPv6 from fd77::/64 to fd77::/64 goto 7799",
+                "IPv6 iif eth0 blackhole",
+                "IPv4 iif eth0 blackhole",
+            ]
+        );
+        for rule in rules {
+            let written = bytes(&guard_rule_message(&rule));
+            let seen = SeenRule::parse(&written).unwrap();
+            assert_eq!((seen.guard, seen.arriving, seen.from), (Some(rule), None, None));
+            assert!(with(&written, FRA_SUPPRESS_PREFIXLEN, &[0xff; 4]).guard.is_some());
+            assert_eq!(with(&written, FRA_PROTOCOL, &[4]).guard, None);
+            assert_eq!(with(&written, FRA_PRIORITY, &[1, 0, 0, 0]).guard, None);
+            assert_eq!(with(&written, 10, &[1, 0, 0, 0]).guard, None, "FRA_FWMARK");
+            assert_eq!(with(&written, 4, &[1, 0, 0, 0]).guard, None, "FRA_GOTO");
         }
     }
 

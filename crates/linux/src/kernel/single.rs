@@ -6,7 +6,7 @@ use super::encode::{Interfaces, NoInterface};
 use super::error::{ExecuteError, already_absent};
 use super::outcome::{ExecutionOutcome, OperationStatus, Tun};
 use super::requests::{self, Answer, Lost, Requests};
-use super::rule::{rule_message, source_rule_message};
+use super::rule::{guard_rule_message, rule_message, source_rule_message};
 use super::sysctl;
 use crate::sys::tun;
 
@@ -73,6 +73,10 @@ impl Single {
             Operation::AddSourceRule { rule } => requests.add_rule(source_rule_message(rule)).await,
             Operation::DeleteSourceRule { rule } => {
                 requests.delete_rule(source_rule_message(rule)).await
+            }
+            Operation::AddGuardRule { rule } => requests.add_rule(guard_rule_message(rule)).await,
+            Operation::DeleteGuardRule { rule } => {
+                requests.delete_rule(guard_rule_message(rule)).await
             }
             _ => unreachable!("carried out in batches, by files or the path manager"),
         })

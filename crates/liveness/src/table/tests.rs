@@ -55,6 +55,7 @@ fn watching(node: usize, plan: u8) -> Watching {
     };
     let interface = |ifindex| SendingInterface { ifindex, mac: Mac([node as u8; 6]) };
     Watching {
+        senders: Arc::default(),
         generation: [plan; 8],
         paths: Arc::new(vec![path(0, "a", &[]), path(1, "b", &[LABEL])]),
         broken: BTreeSet::new(),

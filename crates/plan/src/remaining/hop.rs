@@ -34,6 +34,22 @@ impl HopState {
         matches!(self, Self::Held | Self::Drained | Self::Broken)
     }
 
+    /// Is a path in this state taken rather than an earlier one in the other? Of those that are not avoided the first
+    /// is taken.
+    #[must_use]
+    pub const fn comes_before(self, other: Self) -> bool {
+        self.badness() < other.badness()
+    }
+
+    const fn badness(self) -> u8 {
+        match self {
+            Self::Unknown | Self::Sound => 0,
+            Self::Drained => 1,
+            Self::Held => 2,
+            Self::Broken => 3,
+        }
+    }
+
     /// Do packets arrive by it?
     #[must_use]
     pub const fn arrives(self) -> bool {

@@ -251,3 +251,85 @@ fn one_drained_part_is_told_from_two() {
     assert!(pmesh.remaining.are_of_one_part([hop(0, 1), hop(0, 2), hop(2, 0)]), "a NIC");
     assert!(!pmesh.remaining.are_of_one_part([hop(0, 1), hop(1, 4)]));
 }
+
+/// Fabrics whose nodes do not route: a hop is all planned paths of a pair. Judged by a search over the hops.
+#[test]
+fn planned_paths_are_joined_where_none_is_whole() {
+    let torus = TopologyShape::Torus { dims: vec![3, 3] };
+    let mesh = TopologyShape::Mesh { dims: vec![3, 2] };
+    let mut random = Random::new(23);
+    for (kind, nics, paths) in [(torus.clone(), 1, 2), (torus, 2, 4), (mesh, 1, 1)] {
+        let plan = Plan::build(Cluster::generated(kind, nics, 1, Strategy::Dor, paths)).unwrap();
+        let mut cluster = plan.cluster().clone();
+        cluster.nodes[4].transit = false;
+        let remaining = Remaining::of(&cluster).unwrap();
+        assert!(remaining.joins_paths());
+        let crossings = |src, dst| -> Vec<BTreeSet<_>> {
+            let paths = plan.paths(src, dst);
+            let of = |path: &tresse_topology::path::Path| {
+                path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect()
+            };
+            paths.iter().map(of).collect()
+        };
+        let pairs: Vec<_> = plan.pairs().collect();
+        let all: BTreeSet<_> =
+            pairs.iter().flat_map(|(src, dst)| crossings(*src, *dst)).flatten().collect();
+        let all: Vec<_> = all.into_iter().collect();
+        let (mut planned, mut around, mut cut) = (0, 0, 0);
+        for _ in 0..60 {
+            let count = 2 + random.below(5);
+            let broken: BTreeSet<_> = random.some(&all, count).into_iter().collect();
+            let is_whole =
+                |src, dst| crossings(src, dst).iter().any(|path| path.is_disjoint(&broken));
+            let whole: BTreeSet<_> =
+                pairs.iter().copied().filter(|(src, dst)| is_whole(*src, *dst)).collect();
+            let state = |from: NodeId, at: usize| {
+                let to = remaining.hops(from)[at].to;
+                if whole.contains(&(from, to)) { HopState::Sound } else { HopState::Broken }
+            };
+            for to in (0..remaining.nodes()).map(NodeId::from) {
+                let ways = remaining.ways(to, state, |_| true);
+                for from in (0..remaining.nodes()).map(NodeId::from).filter(|from| *from != to) {
+                    let joined =
+                        remaining.joined(from, |from, hop| whole.contains(&(from, hop.to)));
+                    let walked = remaining.walk(from, to, &ways);
+                    assert_eq!(walked.is_some(), joined.contains(&to), "{from:?} to {to:?}");
+                    let Some(nodes) = walked else {
+                        cut += 1;
+                        continue;
+                    };
+                    assert!(nodes.windows(2).all(|hop| whole.contains(&(hop[0], hop[1]))));
+                    match nodes.len() {
+                        2 => planned += 1,
+                        _ => around += 1,
+                    }
+                }
+            }
+        }
+        assert!(planned > around && around > 0 && cut > 0, "{planned} {around} {cut}");
+    }
+}
+
+/// Nothing but its own word shows that a node sends on what is not for itself, and by whole paths.
+#[test]
+fn paths_are_joined_at_nodes_that_say_that_theirs_are_sound() {
+    let torus = TopologyShape::Torus { dims: vec![2, 2] };
+    let plan = Plan::build(Cluster::generated(torus, 1, 1, Strategy::Dor, 2)).unwrap();
+    let remaining = Remaining::of(plan.cluster()).unwrap();
+    let [from, to, other, last] = [0, 3, 1, 2].map(NodeId);
+    let way = |known: HopState, speaks: bool| {
+        let state = |node: NodeId, at: usize| match (node, remaining.hops(node)[at].to) {
+            (node, there) if (node, there) == (from, to) => HopState::Broken,
+            (node, there) if (node, there) == (other, to) => known,
+            (node, there) if (node, there) == (last, to) => HopState::Broken,
+            _ => HopState::Sound,
+        };
+        let ways = remaining.ways(to, state, |node| speaks || node != other);
+        remaining.walk(from, to, &ways)
+    };
+    assert_eq!(way(HopState::Sound, true), Some(vec![from, other, to]));
+    assert_eq!(way(HopState::Held, true), Some(vec![from, other, to]));
+    assert_eq!(way(HopState::Unknown, true), Some(vec![from, other, to]), "better than none");
+    assert_eq!(way(HopState::Broken, true), None);
+    assert_eq!(way(HopState::Sound, false), None);
+}

@@ -5,10 +5,10 @@
 //! the reverse order:
 //!
 //! ```text
-//! add     sysctls, links, filters, label inputs, up, addresses, neighbours, labels,
+//! add     guard, sysctls, links, filters, label inputs, up, addresses, neighbours, labels,
 //!         (policy rules, see below), nexthops, groups, routes, unreachable routes, MPTCP endpoints
 //! remove  routes, unreachable routes, policy rules, table routes, groups, nexthops, labels, neighbours, addresses,
-//!         down, links, sysctls, filters
+//!         down, links, sysctls, filters, guard
 //! ```
 //!
 //! A table that another interface takes over is emptied among the additions: MPTCP endpoints deleted,
@@ -22,6 +22,7 @@
 mod context;
 mod filters;
 mod foreign;
+mod guard;
 mod interfaces;
 mod join;
 mod labels;
@@ -63,6 +64,7 @@ pub fn reconcile_with(
     let mut steps = Steps::default();
     let interfaces = Interfaces::new(wanted, observed, options, &mut steps);
     let context = Context { wanted, observed, saved, interfaces };
+    guard::guard(&context, &mut steps);
     links::links(&context, &mut steps);
     filters::filters(&context, &mut steps);
     sysctls::sysctls(&context, &mut steps);

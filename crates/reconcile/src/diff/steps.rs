@@ -6,6 +6,7 @@ use crate::{Object, Operation, Pending, PendingReason, Planned, Reconciliation, 
 /// The place of an operation in the final order.
 #[derive(Clone, Copy)]
 pub(super) enum Phase {
+    Guard,
     InterfaceSysctls,
     GlobalSysctls,
     Links,
@@ -42,9 +43,10 @@ pub(super) enum Phase {
     RestoreGlobalSysctls,
     RestoreInterfaceSysctls,
     DropFilters,
+    DropGuard,
 }
 
-const PHASES: usize = Phase::DropFilters as usize + 1;
+const PHASES: usize = Phase::DropGuard as usize + 1;
 
 pub(super) struct Steps {
     pub(super) phases: [Vec<Planned>; PHASES],

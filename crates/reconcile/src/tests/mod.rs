@@ -1,5 +1,6 @@
 //! Tests of reconcile, undo and the model together.
 
+mod guard;
 mod labels;
 mod mptcp;
 mod properties;

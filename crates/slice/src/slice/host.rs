@@ -8,7 +8,7 @@ use tresse_base::id::NodeId;
 use tresse_base::kernel::{ALIAS_PREFIX, NODE_INTERFACE};
 use tresse_base::units::Prefix;
 use tresse_plan::Plan;
-use tresse_reconcile::{LinkKind, Wanted, WantedLink};
+use tresse_reconcile::{GuardRule, LinkKind, Wanted, WantedLink};
 use tresse_topology::cluster::{Addressing, Nic};
 
 /// Adds a NIC that carries untagged frames: its addresses, its MTU in bytes and its sysctls.
@@ -36,6 +36,16 @@ pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32)
     wanted.unreachable.extend(prefixes);
     for family in ["ipv4", "ipv6"].into_iter().filter(|family| *family == "ipv4" || ipv6) {
         set(wanted, format!("net/{family}/fib_multipath_hash_policy"), "1");
+    }
+}
+
+/// Adds the rules that keep packets of the fabric inside it, for what arrives by an interface. A gateway has none: it
+/// routes between the fabric and other networks.
+pub(super) fn guard(wanted: &mut Wanted, plan: &Plan, node: NodeId, interface: &str) {
+    if !plan.cluster().node(node).gateway {
+        let Addressing { nodes, nics } = &plan.cluster().addressing;
+        let prefixes: Vec<Prefix> = nodes.iter().chain(nics).copied().collect();
+        wanted.guard.extend(GuardRule::of(interface, &prefixes));
     }
 }
 

@@ -90,6 +90,7 @@ impl Builder<'_> {
         let nics = &plan.cluster().node(self.node).nics;
         for (nic, addresses) in nics.iter().zip(&plan.addresses().nic[self.node.index()]) {
             host::add_nic(&mut self.wanted, nic, addresses, self.mtu, ipv6);
+            host::guard(&mut self.wanted, plan, self.node, &nic.name);
             // Never `all`, but for IPv6 before Linux 6.17, as reconciling decides (K7).
             let conf = format!("net/ipv4/conf/{}", nic.name);
             host::set(&mut self.wanted, format!("{conf}/forwarding"), "1");

@@ -65,6 +65,15 @@ forward() {
     keep net/ipv6/conf/all/forwarding 1
 }
 
+# guard FAMILY PRIORITY WORDS...: a rule that passes what goes from fabric to fabric, or drops the rest
+guard() {
+    family=$1 priority=$2
+    shift 2
+    ip "$family" rule show | grep -q "^$priority:.* $*" ||
+        ip "$family" rule add "$@" priority "$priority" protocol 78 ||
+        die "no rule $*: without it this node would forward to other networks"
+}
+
 # arriving FAMILY NIC TABLE: what arrives by this NIC asks this table first
 arriving() {
     ip "$1" rule add iif "$2" lookup "$3" priority "$3" protocol 78 2>/dev/null ||
@@ -76,9 +85,7 @@ undo() {
     ip -4 route flush proto 78 2>/dev/null || :
     ip -6 route flush proto 78 2>/dev/null || :
     ip nexthop flush proto 78 >/dev/null 2>&1 || :
-    ip -4 rule flush protocol 78 2>/dev/null || :
     ip -4 route flush table all proto 78 2>/dev/null || :
-    ip -6 rule flush protocol 78 2>/dev/null || :
     ip -6 route flush table all proto 78 2>/dev/null || :
     ip address del 10.78.0.2/32 dev eth0 2>/dev/null || :
     ip address del fd78::2/128 dev eth0 2>/dev/null || :
@@ -100,6 +107,8 @@ undo() {
     [ ! -e "$state/sysctls" ] || while read -r key value; do
         echo "$value" >"/proc/sys/$key"
     done <"$state/sysctls"
+    ip -4 rule flush protocol 78 2>/dev/null || :
+    ip -6 rule flush protocol 78 2>/dev/null || :
     rm -rf "$state"
 }
 
@@ -108,6 +117,20 @@ up() {
     nic eth1 02:54:00:00:01:01 1500
     link tresse0 1500 tresse:node name tresse0 type dummy 2>/dev/null ||
         link tresse0 1500 tresse:node name tresse0 type bridge
+    guard -6 7799 nop
+    guard -4 7799 nop
+    guard -4 778 from 10.77.0.0/24 to 10.77.0.0/24 goto 7799
+    guard -4 778 from 10.77.0.0/24 to 10.78.0.0/24 goto 7799
+    guard -4 778 from 10.78.0.0/24 to 10.77.0.0/24 goto 7799
+    guard -4 778 from 10.78.0.0/24 to 10.78.0.0/24 goto 7799
+    guard -6 778 from fd77::/64 to fd77::/64 goto 7799
+    guard -6 778 from fd77::/64 to fd78::/64 goto 7799
+    guard -6 778 from fd78::/64 to fd77::/64 goto 7799
+    guard -6 778 from fd78::/64 to fd78::/64 goto 7799
+    guard -6 779 iif eth0 blackhole
+    guard -4 779 iif eth0 blackhole
+    guard -6 779 iif eth1 blackhole
+    guard -4 779 iif eth1 blackhole
     keep net/ipv4/conf/eth0/accept_local 1
     keep net/ipv4/conf/eth0/accept_redirects 0
     keep net/ipv4/conf/eth0/arp_announce 2

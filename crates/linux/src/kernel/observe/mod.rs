@@ -138,7 +138,8 @@ fn look() -> Result<Observed, TableError> {
 /// `mpls`.
 pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;
-    let (rules, source_rules) = table_routes::rules(source).map_err(|e| ("rules", e))?;
+    let table_routes::Rules { rules, source_rules, guard } =
+        table_routes::rules(source).map_err(|e| ("rules", e))?;
     let Routes { main, unreachable, tables } =
         routes::routes(source, &names).map_err(|e| ("routes", e))?;
     Ok(Observed {
@@ -159,6 +160,7 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
         table_routes: tables,
         unreachable,
         source_rules,
+        guard,
         mptcp: None,
     })
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::rule::RuleMessage;
-use tresse_reconcile::{ObservedTableRoute, PROTOCOL, Rule, SourceRule, TableRouteKey};
+use tresse_reconcile::{GuardRule, ObservedTableRoute, PROTOCOL, Rule, SourceRule, TableRouteKey};
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::bytes;
@@ -15,21 +15,30 @@ use super::super::rule::SeenRule;
 use super::super::table_route::SeenTableRoute;
 use super::names::Names;
 
-/// Rules by arrival interface, and rules by source address.
-type Rules = (BTreeSet<Rule>, BTreeSet<SourceRule>);
+/// Our policy rules.
+#[derive(Default)]
+pub(super) struct Rules {
+    /// By arrival interface.
+    pub(super) rules: BTreeSet<Rule>,
+    /// By source address.
+    pub(super) source_rules: BTreeSet<SourceRule>,
+    /// That keep packets of the fabric inside it.
+    pub(super) guard: BTreeSet<GuardRule>,
+}
 
 /// Reads our rules. A foreign rule that looks like ours is a different rule to the kernel, which
 /// compares the protocol number too, also in a deletion.
 pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
-    let (mut rules, mut from) = Rules::default();
+    let mut rules = Rules::default();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut all = RuleMessage::default();
         all.header.family = family;
         let result = source.dump(libc::RTM_GETRULE, &bytes(&all), |message| {
             if message.kind == libc::RTM_NEWRULE {
                 let seen = SeenRule::parse(message.payload)?;
-                rules.extend(seen.arriving);
-                from.extend(seen.from);
+                rules.rules.extend(seen.arriving);
+                rules.source_rules.extend(seen.from);
+                rules.guard.extend(seen.guard);
             }
             Ok(())
         });
@@ -39,7 +48,7 @@ pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
             result => result?,
         }
     }
-    Ok((rules, from))
+    Ok(rules)
 }
 
 fn lacks(error: &io::Error) -> bool {

@@ -1,0 +1,54 @@
+//! The policy rules that keep packets of the fabric inside it (K25).
+
+use super::scene::*;
+use crate::{GuardRule, Planned, Saved, Wanted};
+
+fn lines(operations: &[Planned]) -> Vec<String> {
+    operations.iter().map(|p| p.operation.to_string()).collect()
+}
+
+#[test]
+fn the_guard_comes_first_and_goes_last() {
+    let (mut model, mut saved) = (node(), Saved::default());
+    let guarded = |prefix: &str| {
+        let mut wanted = base(&[(0, 100)], false);
+        wanted.guard = GuardRule::of("eth0", &[prefix.parse().unwrap()]).collect();
+        wanted
+    };
+    let mut found = |wanted: &Wanted| lines(&converge(&mut model, wanted, &mut saved).operations);
+    let first = found(&guarded("10.77.0.0/16"));
+    let rules = [
+        "rule IPv4 nop",
+        "rule IPv4 from 10.77.0.0/16 to 10.77.0.0/16 goto 7799",
+        "rule IPv4 iif eth0 blackhole",
+    ];
+    assert_eq!(first[..3], rules.map(|rule| format!("add {rule}")));
+    assert!(first.len() > 3);
+
+    let moved = "rule IPv4 from 10.99.0.0/16 to 10.99.0.0/16 goto 7799";
+    assert_eq!(
+        found(&guarded("10.99.0.0/16")),
+        [format!("add {moved}"), format!("delete {}", rules[1])],
+        "what drops stays meanwhile"
+    );
+    let last = found(&Wanted::default());
+    let expected = [rules[2], moved, rules[0]].map(|rule| format!("delete {rule}"));
+    assert_eq!(last[last.len() - 3..], expected);
+}
+
+#[test]
+fn networks_behind_a_node_are_passed_to_from_the_fabric_alone() {
+    let prefixes = ["10.77.0.0/16", "fd77::/64"].map(|prefix| prefix.parse().unwrap());
+    let rules = GuardRule::of("eth0", &prefixes).collect();
+    let networks = ["172.17.0.0/16", "fd00:17::/64"].map(|prefix| prefix.parse().unwrap());
+    let behind: Vec<_> =
+        GuardRule::behind(&rules, &networks).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        behind,
+        [
+            "IPv4 from 10.77.0.0/16 to 172.17.0.0/16 goto 7799",
+            "IPv6 from fd77::/64 to fd00:17::/64 goto 7799"
+        ]
+    );
+    assert!(GuardRule::behind(&Wanted::default().guard, &networks).is_empty());
+}

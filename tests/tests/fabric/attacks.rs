@@ -1,0 +1,262 @@
+//! What somebody on a wire of the fabric can do with frames of their own.
+//!
+//! Sent by Python, judged by `tcpdump`: nothing of ours sends, or says what left.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
+use pnet::packet::ip::IpNextHeaderProtocols;
+use pnet::packet::ipv4::{MutableIpv4Packet, checksum};
+use pnet::packet::ipv6::MutableIpv6Packet;
+use pnet::packet::udp::MutableUdpPacket;
+use tresse_base::id::NodeId;
+
+use crate::cables::send;
+use crate::lab::{Lab, eventually};
+use crate::routed::{DUAL, silent};
+use crate::suite::Tests;
+
+pub const TESTS: Tests = &[
+    ("routed_by_the_daemon_a_node_is_no_open_router", || is_no_open_router(&[])),
+    ("routed_a_script_makes_no_open_router", || is_no_open_router(&["--no-daemon"])),
+];
+
+/// Destination port of all that is sent here: nobody else uses it.
+const PORT: u16 = 9;
+/// On the management network of the node under attack, and beyond it.
+const OUTSIDE: [&str; 6] = [
+    "198.51.100.7",
+    "192.0.2.99",
+    "8.8.8.8",
+    "2001:db8:ffff::7",
+    "2001:db8:1::99",
+    "2606:4700:4700::1111",
+];
+const FOREIGN: [&str; 2] = ["203.0.113.5", "2001:db8:bad::5"];
+
+/// The node under attack, the one that attacks by a cable between them, and one beyond the first.
+struct Scene {
+    lab: Lab,
+    attacker: NodeId,
+    node: NodeId,
+    beyond: NodeId,
+    /// The attacker's NIC, and the MAC address at the cable's other end.
+    nic: String,
+    mac: String,
+}
+
+fn is_no_open_router(options: &[&str]) {
+    let scene = Scene::new(options);
+    let Scene { lab, node, .. } = &scene;
+    let name = lab.now.node(*node);
+    assert_eq!(scene.attack(), Gone::default(), "the rules are in force");
+    assert_eq!(silent(lab), []);
+
+    // The daemon is stopped, and the rules stay.
+    let daemon = options.is_empty().then(|| lab.daemon(name));
+    let tell = |signal| daemon.iter().for_each(|daemon| kill(*daemon, signal).unwrap());
+    tell(Signal::SIGSTOP);
+    assert_eq!(scene.attack(), Gone::default(), "the daemon does not run");
+
+    // Somebody deletes those that drop: now everything leaves, so what is judged here is real.
+    let rules = || {
+        let shown = ["-4", "-6"].map(|family| lab.run(name, &format!("ip {family} rule show")));
+        let shown = shown.iter().flat_map(|text| text.lines());
+        shown.filter(|rule| rule.contains("blackhole")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let held = rules();
+    let nics = lab.now.plan.cluster().node(*node).nics.len();
+    assert_eq!(held.len(), 2 * nics, "{held:?}");
+    for _ in 0..nics {
+        for family in ["-4", "-6"] {
+            lab.run(name, &format!("ip {family} rule del priority 779"));
+        }
+    }
+    let all: BTreeSet<IpAddr> = OUTSIDE.iter().map(|to| to.parse().unwrap()).collect();
+    assert_eq!(scene.attack(), Gone { outside: all, beyond: true }, "without the rules");
+
+    if daemon.is_some() {
+        tell(Signal::SIGCONT);
+        eventually("the rules are back", 30, || match rules() {
+            now if now == held => Ok(()),
+            now => Err(now),
+        });
+        assert_eq!(scene.attack(), Gone::default(), "the rules are back");
+    }
+}
+
+/// What left the node under attack that came from nobody of the fabric, or was for nobody of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Gone {
+    /// By the management NIC, to these addresses.
+    outside: BTreeSet<IpAddr>,
+    /// To another node, with a source that is not of the fabric.
+    beyond: bool,
+}
+
+impl Scene {
+    fn new(options: &[&str]) -> Self {
+        let lab = Lab::up(DUAL, options);
+        if options.is_empty() {
+            eventually("in sync", 60, || lab.in_sync());
+        }
+        let [node, attacker, beyond] = [0, 1, 3].map(NodeId);
+        let name = lab.now.node(node);
+        for words in [
+            "link add mgmt0 type veth peer name mgmt1",
+            "link set mgmt0 up",
+            "link set mgmt1 up",
+            "address add 198.51.100.1/24 dev mgmt0",
+            "address add 2001:db8:ffff::1/64 dev mgmt0 nodad",
+            "neigh add 198.51.100.254 lladdr 02:00:00:00:00:fe dev mgmt0",
+            "neigh add 198.51.100.7 lladdr 02:00:00:00:00:07 dev mgmt0",
+            "neigh add 2001:db8:ffff::fe lladdr 02:00:00:00:00:fe dev mgmt0",
+            "neigh add 2001:db8:ffff::7 lladdr 02:00:00:00:00:07 dev mgmt0",
+            "route add default via 198.51.100.254",
+            "-6 route add default via 2001:db8:ffff::fe",
+        ] {
+            lab.run(name, &format!("ip {words}"));
+        }
+        let own: Vec<String> =
+            lab.now.plan.addresses().nic[0].iter().flatten().map(IpAddr::to_string).collect();
+        let known = lab.json(lab.now.node(attacker), "ip -j neigh show nud permanent");
+        let known = known.iter().find(|entry| own.iter().any(|own| entry["dst"] == own.as_str()));
+        let known = known.expect("a cable joins them");
+        let [nic, mac] = ["dev", "lladdr"].map(|key| known[key].as_str().unwrap().to_owned());
+        Self { lab, attacker, node, beyond, nic, mac }
+    }
+
+    /// Sends frames for other networks, and with sources that are not of the fabric, to the node's NIC.
+    fn attack(&self) -> Gone {
+        let Self { lab, .. } = self;
+        let addresses = &lab.now.plan.addresses().node;
+        let [attacker, beyond] = [self.attacker, self.beyond].map(|n| &addresses[n.index()]);
+        let foreign = FOREIGN.map(|source| source.parse::<IpAddr>().unwrap());
+        let sources = || attacker.iter().copied().chain(foreign);
+        let outside = OUTSIDE.iter().map(|to| to.parse::<IpAddr>().unwrap());
+        let there =
+            [Sniffer::start(lab, self.node, "mgmt0"), Sniffer::start(lab, self.beyond, "any")];
+        for to in outside.chain(beyond.iter().copied()) {
+            for from in sources().filter(|from| from.is_ipv4() == to.is_ipv4()) {
+                send(lab, lab.now.node(self.attacker), &self.nic, &frame(&self.mac, from, to));
+            }
+        }
+        // What comes last and passes shows that all before has been seen.
+        let last = "198.51.100.254";
+        let program = format!("import socket; socket.socket(2, 2).sendto(b'', ('{last}', {PORT}))");
+        lab.inside(lab.now.node(self.node), || {
+            assert!(Command::new("python3").args(["-c", &program]).status().unwrap().success());
+        });
+        let last: IpAddr = last.parse().unwrap();
+        let [mut left, arrived] = there.map(|sniffer| {
+            let mut seen = Vec::new();
+            eventually("what may pass is seen", 30, || {
+                seen = sniffer.seen();
+                let passes = |(from, to): &(IpAddr, IpAddr)| *to == last || attacker.contains(from);
+                let families: BTreeSet<bool> =
+                    seen.iter().filter(|p| passes(p)).map(|(from, _)| from.is_ipv4()).collect();
+                let done = seen.iter().any(|(_, to)| *to == last) || families.len() == 2;
+                if done { Ok(()) } else { Err(seen.clone()) }
+            });
+            seen
+        });
+        left.retain(|(_, to)| *to != last);
+        Gone {
+            outside: left.into_iter().map(|(_, to)| to).collect(),
+            beyond: arrived.iter().any(|(from, _)| foreign.contains(from)),
+        }
+    }
+}
+
+/// A frame with an empty UDP datagram.
+fn frame(mac: &str, from: IpAddr, to: IpAddr) -> Vec<u8> {
+    const ETHERNET: usize = 14;
+    const UDP: u16 = 8;
+    let header = if from.is_ipv4() { 20 } else { 40 };
+    let mut bytes = vec![0; ETHERNET + header + usize::from(UDP)];
+    let mut ethernet = MutableEthernetPacket::new(&mut bytes).unwrap();
+    ethernet.set_destination(mac.parse().unwrap());
+    ethernet.set_source("02:00:00:00:bb:01".parse().unwrap());
+    ethernet.set_ethertype(if from.is_ipv4() { EtherTypes::Ipv4 } else { EtherTypes::Ipv6 });
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => ipv4(&mut bytes[ETHERNET..], from, to),
+        (IpAddr::V6(from), IpAddr::V6(to)) => ipv6(&mut bytes[ETHERNET..], from, to),
+        _ => unreachable!("of one family"),
+    }
+    let mut udp = MutableUdpPacket::new(&mut bytes[ETHERNET + header..]).unwrap();
+    udp.set_source(PORT);
+    udp.set_destination(PORT);
+    udp.set_length(UDP);
+    bytes
+}
+
+fn ipv4(bytes: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
+    let mut packet = MutableIpv4Packet::new(bytes).unwrap();
+    packet.set_version(4);
+    packet.set_header_length(5);
+    packet.set_total_length(28);
+    packet.set_ttl(64);
+    packet.set_next_level_protocol(IpNextHeaderProtocols::Udp);
+    packet.set_source(from);
+    packet.set_destination(to);
+    packet.set_checksum(checksum(&packet.to_immutable()));
+}
+
+fn ipv6(bytes: &mut [u8], from: Ipv6Addr, to: Ipv6Addr) {
+    let mut packet = MutableIpv6Packet::new(bytes).unwrap();
+    packet.set_version(6);
+    packet.set_payload_length(8);
+    packet.set_hop_limit(64);
+    packet.set_next_header(IpNextHeaderProtocols::Udp);
+    packet.set_source(from);
+    packet.set_destination(to);
+}
+
+/// `tcpdump` on an interface of a node.
+struct Sniffer {
+    tcpdump: Child,
+    files: tempfile::TempDir,
+}
+
+impl Sniffer {
+    /// Returns when it listens.
+    fn start(lab: &Lab, node: NodeId, interface: &str) -> Self {
+        let files = tempfile::tempdir().unwrap();
+        let file = |name: &str| Stdio::from(File::create(files.path().join(name)).unwrap());
+        let filter = format!("udp dst port {PORT}");
+        let tcpdump = lab.inside(lab.now.node(node), || {
+            let mut command = Command::new("tcpdump");
+            command.args(["-n", "-l", "-i", interface, &filter]);
+            command.stdout(file("out")).stderr(file("err")).spawn().unwrap()
+        });
+        let sniffer = Self { tcpdump, files };
+        eventually("tcpdump listens", 30, || {
+            let said = std::fs::read_to_string(sniffer.files.path().join("err")).unwrap();
+            if said.contains("listening on") { Ok(()) } else { Err(said) }
+        });
+        sniffer
+    }
+
+    /// Source and destination of each packet.
+    fn seen(&self) -> Vec<(IpAddr, IpAddr)> {
+        let text = std::fs::read_to_string(self.files.path().join("out")).unwrap();
+        let packet = |line: &str| {
+            let (from, to) = line.split_once(" > ")?;
+            // "IP 10.77.0.1.9 > 8.8.8.8.9: UDP, length 0"
+            let address = |word: &str| word.rsplit_once('.')?.0.parse::<IpAddr>().ok();
+            Some((address(from.split(' ').next_back()?)?, address(to.split(": ").next()?)?))
+        };
+        text.lines().filter_map(packet).collect()
+    }
+}
+
+impl Drop for Sniffer {
+    fn drop(&mut self) {
+        let _ = self.tcpdump.kill();
+        let _ = self.tcpdump.wait();
+    }
+}
