@@ -62,9 +62,8 @@ impl Engine {
                 gated(old, &old_gates, (&old_dead, &old_doubtful), &old_free, &old_healed)
             }),
             heard,
-            forward_to: &self.settings.forward_to,
         };
-        target(&plans, self.settings.engines, &view.observed)
+        target(&plans, &self.settings, view)
     }
 
     /// The difference between the kernel and a target.
@@ -88,7 +87,7 @@ impl Engine {
         let whole = job.target.as_ref().filter(|_| job.undoes()).map(|target| {
             let options =
                 ReconcileOptions { force_interfaces: job.options.force_interfaces.clone() };
-            let whole = whole(target, self.settings.engines, &view.observed);
+            let whole = whole(target, &self.settings, view);
             reconcile_with(&whole, &view.observed, &self.stored.saved, &options)
         });
         let guarded = match &job.purpose {
@@ -193,9 +192,7 @@ impl Engine {
 
     pub(super) fn settle(&mut self, job: &Job, view: &View) {
         let wanted = match &job.target {
-            Some(target) if !self.stored.in_transition => {
-                whole(target, self.settings.engines, &view.observed)
-            }
+            Some(target) if !self.stored.in_transition => whole(target, &self.settings, view),
             Some(_) => return,
             None => Wanted::default(),
         };

@@ -35,7 +35,7 @@ impl Engine {
         for plan in plans.into_iter().flatten() {
             sysctls.extend(plan.wanted.sysctls.keys().cloned());
             sysctls.extend(engine_sysctls(plan, self.settings.engines).into_keys());
-            joining.extend(join_sysctls(plan).into_keys());
+            joining.extend(join_sysctls(plan, &self.settings).into_keys());
         }
         sysctls.extend(self.stored.saved.sysctls.keys().cloned());
         also_observed(&mut sysctls);

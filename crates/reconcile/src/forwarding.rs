@@ -19,6 +19,14 @@ pub fn is_force_forwarding(key: &str) -> bool {
     key.starts_with("net/ipv6/conf/") && key.ends_with("/force_forwarding")
 }
 
+/// Returns whether `key`, a path below `/proc/sys`, decides whether an interface accepts what IPv6 routers say:
+/// advertisements, or redirects.
+#[must_use]
+pub fn is_from_router(key: &str) -> bool {
+    let redirects = key.starts_with("net/ipv6/conf/") && key.ends_with("/accept_redirects");
+    redirects || is_accept_ra(key)
+}
+
 /// Returns whether `key`, a path below `/proc/sys`, is an `accept_ra` sysctl, which decides whether
 /// an interface accepts router advertisements.
 #[must_use]

@@ -31,7 +31,9 @@ mod wanted;
 pub use tresse_base::kernel::{ALIAS_PREFIX, ENDPOINTS_MAX, NODE_INTERFACE, PUSH_INTERFACE};
 
 pub use diff::{ReconcileOptions, reconcile, reconcile_with};
-pub use forwarding::{ALL_FORWARDING, force_forwarding, is_accept_ra, is_force_forwarding};
+pub use forwarding::{
+    ALL_FORWARDING, force_forwarding, is_accept_ra, is_force_forwarding, is_from_router,
+};
 pub use guard::GuardRule;
 pub use mptcp::{ENDPOINT_IDS, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp};
 pub use nexthop::Nexthop;

@@ -42,8 +42,8 @@ pub fn prepare(
     Ok(prepared)
 }
 
-/// Adds to stored plans what is not stored: the index, and the watched paths if an older version
-/// stored the plan. A plan whose texts cannot be read is left as it is.
+/// Adds to stored plans what is not stored, the index, and chooses the paths to watch anew: an older version may have
+/// chosen fewer. A plan whose texts cannot be read is left as it is.
 pub(super) fn complete(stored: &mut Stored) {
     for prepared in [&mut stored.current, &mut stored.previous].into_iter().flatten() {
         let Ok(plan) = plan(&prepared.cluster, prepared.lock.as_deref()) else { continue };
@@ -51,9 +51,7 @@ pub(super) fn complete(stored: &mut Stored) {
         let Some(node) = plan.cluster().node_named(&prepared.node) else { continue };
         let prepared = Arc::make_mut(prepared);
         prepared.index = Index::new(&plan, node).into();
-        if prepared.watches.paths().is_empty() {
-            prepared.watches = Watches::new(&plan, node).into();
-        }
+        prepared.watches = Watches::new(&plan, node).into();
     }
 }
 

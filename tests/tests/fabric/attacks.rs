@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
+use pnet::packet::icmpv6::ndp::MutableRouterAdvertPacket;
+use pnet::packet::icmpv6::{self, Icmpv6Packet, Icmpv6Types};
 use pnet::packet::ip::IpNextHeaderProtocols;
 use pnet::packet::ipv4::{MutableIpv4Packet, checksum};
 use pnet::packet::ipv6::MutableIpv6Packet;
@@ -23,6 +25,7 @@ use crate::suite::Tests;
 pub const TESTS: Tests = &[
     ("routed_by_the_daemon_a_node_is_no_open_router", || is_no_open_router(&[])),
     ("routed_a_script_makes_no_open_router", || is_no_open_router(&["--no-daemon"])),
+    ("routed_by_the_daemon_no_router_is_heard_on_a_nic_of_the_fabric", no_router_is_heard),
 ];
 
 /// Destination port of all that is sent here: nobody else uses it.
@@ -50,7 +53,7 @@ struct Scene {
 }
 
 fn is_no_open_router(options: &[&str]) {
-    let scene = Scene::new(options);
+    let scene = Scene::new(DUAL, options);
     let Scene { lab, node, .. } = &scene;
     let name = lab.now.node(*node);
     assert_eq!(scene.attack(), Gone::default(), "the rules are in force");
@@ -89,6 +92,62 @@ fn is_no_open_router(options: &[&str]) {
     }
 }
 
+/// A router advertisement from a node beside makes no default route, also where the plan has no IPv6.
+fn no_router_is_heard() {
+    for text in [DUAL, "[fabric]\ntopology = { kind = \"direct-torus\", dims = [3, 2] }\n"] {
+        let scene = Scene::new(text, &[]);
+        let Scene { lab, node, attacker, nic, mac, .. } = &scene;
+        let name = lab.now.node(*node);
+        let found = || lab.run(name, "ip -6 route show default proto ra");
+        let advertise = || send(lab, lab.now.node(*attacker), nic, &advertisement(mac));
+        let heard = || {
+            let all = lab.run(name, "cat /proc/net/snmp6");
+            let line = all.lines().find(|line| line.starts_with("Icmp6InRouterAdvertisements"));
+            line.and_then(|line| line.split_whitespace().nth(1)).unwrap().parse::<u32>().unwrap()
+        };
+        let before = heard();
+        advertise();
+        eventually("it came", 10, || if heard() > before { Ok(()) } else { Err(heard()) });
+        assert_eq!(found(), "");
+
+        // What is judged here is real: with the kernel's default the route is there.
+        kill(lab.daemon(name), Signal::SIGSTOP).unwrap();
+        for nic in &lab.now.plan.cluster().node(*node).nics {
+            lab.run(name, &format!("sysctl -qw net.ipv6.conf.{}.accept_ra=1", nic.name));
+        }
+        advertise();
+        eventually("the route is there", 10, || match found() {
+            route if route.contains("fe80::bad") => Ok(()),
+            route => Err(route),
+        });
+        kill(lab.daemon(name), Signal::SIGCONT).unwrap();
+    }
+}
+
+/// A router advertisement to all nodes on a cable, by the MAC address of one.
+fn advertisement(mac: &str) -> Vec<u8> {
+    const ETHERNET: usize = 14;
+    let (from, to): (Ipv6Addr, Ipv6Addr) =
+        ("fe80::bad".parse().unwrap(), "ff02::1".parse().unwrap());
+    let mut bytes = vec![0; ETHERNET + 40 + 16];
+    let mut ethernet = MutableEthernetPacket::new(&mut bytes).unwrap();
+    ethernet.set_destination(mac.parse().unwrap());
+    ethernet.set_source("02:00:00:00:bb:01".parse().unwrap());
+    ethernet.set_ethertype(EtherTypes::Ipv6);
+    ipv6(&mut bytes[ETHERNET..], from, to);
+    let mut packet = MutableIpv6Packet::new(&mut bytes[ETHERNET..]).unwrap();
+    packet.set_payload_length(16);
+    packet.set_hop_limit(255);
+    packet.set_next_header(IpNextHeaderProtocols::Icmpv6);
+    let mut advert = MutableRouterAdvertPacket::new(&mut bytes[ETHERNET + 40..]).unwrap();
+    advert.set_icmpv6_type(Icmpv6Types::RouterAdvert);
+    advert.set_hop_limit(64);
+    advert.set_lifetime(1800);
+    let sum = icmpv6::checksum(&Icmpv6Packet::new(&bytes[ETHERNET + 40..]).unwrap(), &from, &to);
+    bytes[ETHERNET + 42..ETHERNET + 44].copy_from_slice(&sum.to_be_bytes());
+    bytes
+}
+
 /// What left the node under attack that came from nobody of the fabric, or was for nobody of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Gone {
@@ -99,8 +158,8 @@ struct Gone {
 }
 
 impl Scene {
-    fn new(options: &[&str]) -> Self {
-        let lab = Lab::up(DUAL, options);
+    fn new(text: &str, options: &[&str]) -> Self {
+        let lab = Lab::up(text, options);
         if options.is_empty() {
             eventually("in sync", 60, || lab.in_sync());
         }

@@ -1,15 +1,15 @@
 //! Reduces the wanted kernel objects to what the running kernel supports: IPv6 forwarding per
-//! interface or for all interfaces (K7), and MPTCP only if the kernel has it.
+//! interface or for all interfaces (K7), routers that are not heard, and MPTCP only if the kernel has it.
 //!
 //! Linux 6.17 and later set IPv6 forwarding per interface, by the sysctl `force_forwarding`. Older
 //! kernels have one sysctl for all interfaces. When it is set, every interface drops the routes
 //! that it learned from router advertisements, unless its `accept_ra` is 2.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_reconcile::{
     ALL_FORWARDING, MPTCP_ENABLED, Observed, Wanted, is_accept_ra, is_force_forwarding,
-    sysctl_interface,
+    is_from_router, sysctl_interface,
 };
 
 /// The sysctls that decide whether interfaces accept router advertisements; `*` stands for every
@@ -23,9 +23,31 @@ pub(crate) fn also_observed(keys: &mut BTreeSet<String>) {
     }
 }
 
-/// The part of a target that the observed kernel can hold.
-pub(super) fn able(wanted: Wanted, observed: &Observed) -> Wanted {
-    without_mptcp(with_forwarding(wanted, observed), observed)
+/// The part of a target that the observed kernel can hold, and that cuts no administrator off. `guarded`: the interfaces
+/// that carry management traffic.
+pub(super) fn able(
+    wanted: Wanted,
+    observed: &Observed,
+    guarded: &BTreeMap<String, String>,
+) -> Wanted {
+    let wanted = with_routers(with_forwarding(wanted, observed), observed, guarded);
+    without_mptcp(wanted, observed)
+}
+
+/// An interface that carries management traffic goes on hearing routers, and a kernel without IPv6 hears none.
+fn with_routers(
+    mut wanted: Wanted,
+    observed: &Observed,
+    guarded: &BTreeMap<String, String>,
+) -> Wanted {
+    wanted.sysctls.retain(|key, value| {
+        let Some(interface) = sysctl_interface(key) else { return true };
+        let hears = is_accept_ra(key) && value == "0" && guarded.contains_key(interface);
+        let there = observed.links.contains_key(interface);
+        let lacks = is_from_router(key) && there && !observed.sysctls.contains_key(key);
+        !hears && !lacks
+    });
+    wanted
 }
 
 /// Without `force_forwarding`, makes all interfaces forward, and those that accept router
@@ -91,7 +113,7 @@ mod tests {
 
     /// Makes the model hold what it is able to; the operations in words.
     fn converge(model: &mut KernelModel, wanted: &Wanted, saved: &mut Saved) -> Vec<String> {
-        let held = able(wanted.clone(), &model.observed);
+        let held = able(wanted.clone(), &model.observed, &BTreeMap::new());
         let operations = reconcile(&held, &model.observed, saved).operations;
         *saved = saved.before(&operations, &model.observed);
         operations.iter().for_each(|planned| model.apply(&planned.operation).unwrap());
@@ -106,10 +128,36 @@ mod tests {
     }
 
     #[test]
+    fn routers_are_heard_where_management_goes_and_nowhere_else() {
+        let wanted = || {
+            let mut wanted = Wanted::default();
+            for nic in ["eth0", "eth1", "eth2"] {
+                wanted.sysctls.insert(format!("net/ipv6/conf/{nic}/accept_ra"), "0".into());
+            }
+            wanted
+        };
+        let mut model = node();
+        let guarded = [("eth1".to_owned(), "the default route".to_owned())].into();
+        let held = |model: &KernelModel| -> Vec<String> {
+            able(wanted(), &model.observed, &guarded).sysctls.into_keys().collect()
+        };
+        // A kernel without IPv6; of an interface that is not there yet nothing is known.
+        assert_eq!(held(&model), ["net/ipv6/conf/eth2/accept_ra"]);
+        for nic in ["eth0", "eth1"] {
+            let key = format!("net/ipv6/conf/{nic}/accept_ra");
+            model.observed.sysctls.insert(key, "1".into());
+        }
+        assert_eq!(
+            held(&model),
+            ["eth0", "eth2"].map(|nic| format!("net/ipv6/conf/{nic}/accept_ra"))
+        );
+    }
+
+    #[test]
     fn k7_ipv6_forwarding_stays_per_interface_where_the_kernel_can() {
         let mut model = node();
         model.observed.sysctls.insert(force_forwarding("eth0"), "0".into());
-        assert_eq!(able(forwards(), &model.observed), forwards());
+        assert_eq!(able(forwards(), &model.observed, &BTreeMap::new()), forwards());
     }
 
     #[test]
@@ -148,10 +196,10 @@ mod tests {
         wanted.mptcp.endpoints.insert(address, "eth0".into());
         wanted.sysctls.insert(MPTCP_ENABLED.into(), "1".into());
         let mut model = node();
-        let held = able(wanted.clone(), &model.observed);
+        let held = able(wanted.clone(), &model.observed, &BTreeMap::new());
         assert!(held.mptcp.tables.is_empty() && held.sysctls.is_empty());
         assert_eq!(held.mptcp.endpoints, wanted.mptcp.endpoints);
         model.observed.mptcp = Some(ObservedMptcp::default());
-        assert_eq!(able(wanted.clone(), &model.observed), wanted);
+        assert_eq!(able(wanted.clone(), &model.observed, &BTreeMap::new()), wanted);
     }
 }

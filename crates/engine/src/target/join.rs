@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use tresse_base::units::Prefix;
 use tresse_reconcile::{GuardRule, Observed, Wanted, force_forwarding, is_force_forwarding};
 
+use crate::Settings;
 use crate::prepared::Prepared;
 
-/// The sysctls that make this node forward for others, if it may.
-pub(crate) fn join_sysctls(prepared: &Prepared) -> BTreeMap<String, String> {
-    let may = prepared.index.joins_through(prepared.id) && !prepared.watches.paths().is_empty();
+/// The sysctls that make this node forward for others, if it may, and if paths are watched.
+pub(crate) fn join_sysctls(prepared: &Prepared, settings: &Settings) -> BTreeMap<String, String> {
+    let may = settings.bfd && prepared.index.joins_through(prepared.id);
     let ipv6 = prepared.wanted.addresses.iter().any(|(_, address)| address.is_ipv6());
     let keys = prepared.interfaces.keys().filter(|_| may).flat_map(|interface| {
         let ipv4 = format!("net/ipv4/conf/{interface}/forwarding");
@@ -23,8 +24,13 @@ pub(crate) fn join_sysctls(prepared: &Prepared) -> BTreeMap<String, String> {
 }
 
 /// Adds what makes this node forward for others by the interfaces of a plan, and what keeps that inside the fabric.
-pub(super) fn join(wanted: &mut Wanted, prepared: &Prepared, observed: &Observed) {
-    let sysctls = join_sysctls(prepared);
+pub(super) fn join(
+    wanted: &mut Wanted,
+    prepared: &Prepared,
+    settings: &Settings,
+    observed: &Observed,
+) {
+    let sysctls = join_sysctls(prepared, settings);
     if sysctls.is_empty() {
         return;
     }

@@ -3,9 +3,9 @@
 //!
 //! - the plan in force, and the old one while plans change,
 //! - how far their VLANs and paths may be used ([`Gated`]),
-//! - what forwards and what pushes labels here ([`Engines`]), and which networks behind this node may be
-//!   forwarded to,
-//! - what the kernel holds ([`Observed`]).
+//! - the settings of this node: what forwards and what pushes labels here, whether paths are watched, and which
+//!   networks behind this node may be forwarded to,
+//! - what the kernel holds, and which interfaces carry management traffic ([`View`]).
 //!
 //! ```text
 //! plan -- all --> usable --> through the TUN interface --> able --> join --> Target
@@ -25,16 +25,17 @@ mod tun;
 mod usable;
 
 use tresse_control::PendingLine;
-use tresse_reconcile::{GuardRule, Observed, Wanted};
+use tresse_reconcile::{GuardRule, Wanted};
 
 pub(super) use self::able::also_observed;
 use self::complete::all;
 pub(super) use self::complete::engine_sysctls;
 pub(super) use self::join::join_sysctls;
 pub use self::plans::Plans;
-use super::engines::{Engines, SourceEngine};
+use super::engines::SourceEngine;
 use super::prepared::Prepared;
 use super::pushing::Pushing;
+use super::{Settings, View};
 
 /// What a node should hold now: kernel objects, the table of labels that its daemon pushes onto own
 /// packets, and the objects of the plan that must wait.
@@ -51,17 +52,19 @@ pub struct Target {
 /// Computes what this node should hold now: its kernel objects, the table of labels that its daemon
 /// pushes, and the objects of the plan that must wait.
 #[must_use]
-pub fn target(plans: &Plans<'_>, engines: Engines, observed: &Observed) -> Target {
+pub fn target(plans: &Plans<'_>, settings: &Settings, view: &View) -> Target {
+    let (observed, guarded) = (&view.observed, &view.guarded);
+    let engines = settings.engines;
     let (mut wanted, mut pending) = usable::usable(plans, engines);
     let pushing = match engines.sources {
         SourceEngine::Kernel => Pushing::default(),
         SourceEngine::Tun => tun::through(&mut wanted, plans, observed, &mut pending),
     };
-    let mut wanted = able::able(wanted, observed);
+    let mut wanted = able::able(wanted, observed, guarded);
     for plan in [Some(plans.new), plans.old].into_iter().flatten() {
-        join::join(&mut wanted, plan.prepared, observed);
+        join::join(&mut wanted, plan.prepared, settings, observed);
     }
-    let behind = GuardRule::behind(&wanted.guard, plans.forward_to);
+    let behind = GuardRule::behind(&wanted.guard, &settings.forward_to);
     wanted.guard.extend(behind);
     Target { wanted, pushing, pending }
 }
@@ -70,8 +73,9 @@ pub fn target(plans: &Plans<'_>, engines: Engines, observed: &Observed) -> Targe
 /// with labels leave by their own interfaces, even if the daemon would push the labels through its
 /// TUN interface.
 #[must_use]
-pub fn whole(prepared: &Prepared, engines: Engines, observed: &Observed) -> Wanted {
-    let mut wanted = able::able(all(prepared, engines), observed);
-    join::join(&mut wanted, prepared, observed);
+pub fn whole(prepared: &Prepared, settings: &Settings, view: &View) -> Wanted {
+    let (observed, guarded) = (&view.observed, &view.guarded);
+    let mut wanted = able::able(all(prepared, settings.engines), observed, guarded);
+    join::join(&mut wanted, prepared, settings, observed);
     wanted
 }

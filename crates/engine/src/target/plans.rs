@@ -1,7 +1,5 @@
 //! The plans from which a node's target (what it should hold now) is computed.
 
-use tresse_base::units::Prefix;
-
 use crate::gate::Gated;
 use crate::transition::Senders;
 
@@ -16,6 +14,4 @@ pub struct Plans<'a> {
     /// During a change: a changed route waits until its peer has been heard, that is, is in this
     /// set.
     pub heard: Option<&'a Senders>,
-    /// Networks behind this node that packets of the fabric may be forwarded to.
-    pub forward_to: &'a [Prefix],
 }

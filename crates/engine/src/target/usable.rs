@@ -79,7 +79,7 @@ fn for_others(wanted: &mut Wanted, plans: &Plans<'_>) {
     let unshared = |free: &KeptFree| KeptFree { shares: BTreeMap::new(), ..free.clone() };
     let (free, old_free) = (unshared(new.free), old.map(|old| unshared(old.free)));
     let old = old.zip(old_free.as_ref()).map(|(old, free)| Gated { free, ..old });
-    let plain = Plans { new: Gated { free: &free, ..new }, old, heard, forward_to: &[] };
+    let plain = Plans { new: Gated { free: &free, ..new }, old, heard };
     let nics: Vec<String> = new.prepared.wanted.nics.keys().cloned().collect();
     let (routes, _) = routes(&plain, &shared, &mut Vec::new());
     for (key, route) in routes.into_iter().filter(|((_, metric), _)| *metric == METRIC_PRIMARY) {

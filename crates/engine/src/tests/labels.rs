@@ -9,7 +9,7 @@ use tresse_reconcile::{
 };
 use tresse_topology::cluster::Strategy;
 
-use super::{ENGINES, Host, Input, Prepared, prepared};
+use super::{Host, Input, Prepared, prepared, seen, settings};
 use crate::Stored;
 use crate::gate::{Gate, Gated};
 use crate::kept_free::KeptFree;
@@ -41,8 +41,9 @@ fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
             healed: &healed,
             out: &out,
         };
-        let plans = Plans { new: gated, old: None, heard: None, forward_to: &[] };
-        let Target { wanted, pending, .. } = target(&plans, ENGINES, &Observed::default());
+        let plans = Plans { new: gated, old: None, heard: None };
+        let Target { wanted, pending, .. } =
+            target(&plans, &settings(true, 0), &seen(Observed::default()));
         assert_eq!(wanted.labels.contains_key(&Label(16)), there, "{gate:?}");
         let waits = pending.iter().any(|p| p.kind == "label" && p.object.starts_with("16 via"));
         assert_eq!(waits, !there, "{pending:?}");
@@ -67,8 +68,8 @@ fn k4_labels_of_the_plan_before_stay_while_plans_change() {
         healed: &healed,
         out: &out,
     };
-    let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: None, forward_to: &[] };
-    let wanted = target(&plans, ENGINES, &Observed::default()).wanted;
+    let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: None };
+    let wanted = target(&plans, &settings(true, 0), &seen(Observed::default())).wanted;
     assert_eq!(wanted.labels.keys().map(|l| l.0).collect::<Vec<_>>(), [16, 17]);
 }
 

@@ -22,7 +22,7 @@ use tresse_liveness::Watching;
 use tresse_liveness::records::Report;
 use tresse_plan::Plan;
 use tresse_reconcile::model::KernelModel;
-use tresse_reconcile::{METRIC_PRIMARY, ObservedLink, ObservedRoute};
+use tresse_reconcile::{METRIC_PRIMARY, Observed, ObservedLink, ObservedRoute};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::*;
@@ -269,6 +269,11 @@ impl Host {
         *left -= 1;
         false
     }
+}
+
+/// What is seen of a kernel without management traffic.
+pub(super) fn seen(observed: Observed) -> View {
+    View { observed, ..View::default() }
 }
 
 fn settings(canary: bool, sequence: u64) -> Settings {

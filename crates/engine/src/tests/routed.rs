@@ -40,8 +40,8 @@ fn tables_by_arriving_nic_follow_the_plan_that_each_destination_goes_by() {
     };
     let heard = Senders::new();
     let (of_old, heard) = (Some(gated(&old)), Some(&heard));
-    let plans = Plans { new: gated(&new), old: of_old, heard, forward_to: &[] };
-    let target = target(&plans, ENGINES, &KernelModel::default().observed);
+    let plans = Plans { new: gated(&new), old: of_old, heard };
+    let target = target(&plans, &settings(true, 0), &seen(KernelModel::default().observed));
     // Destinations that wait for their peers and have other tables in the new plan.
     let mut differ = 0;
     for ((destination, metric), route) in &target.wanted.routes {
@@ -93,13 +93,11 @@ fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() 
             out: &out,
         };
         let heard = Senders::new();
-        let plans = Plans {
-            new: gated(&new, &none),
-            old: Some(gated(&old, &broken)),
-            heard: Some(&heard),
-            forward_to: &[],
+        let plans =
+            Plans { new: gated(&new, &none), old: Some(gated(&old, &broken)), heard: Some(&heard) };
+        let of = |plans: &Plans<'_>| {
+            target(plans, &settings(true, 0), &seen(KernelModel::default().observed))
         };
-        let of = |plans: &Plans<'_>| target(plans, ENGINES, &KernelModel::default().observed);
         // Where nothing says so but the carrier, the kernel takes the backup by itself.
         let dark = BTreeSet::from([nic.as_str()]);
         let old_dark = Gated { out: &dark, ..gated(&old, &none) };

@@ -24,7 +24,7 @@ const GUARD: &str = r#"
 guard() {
     family=$1 priority=$2
     shift 2
-    ip "$family" rule show | grep -q "^$priority:.* $*" ||
+    ip "$family" rule show | grep -q "^$priority:.*[[:space:]]$*" ||
         ip "$family" rule add "$@" priority "$priority" protocol PROTOCOL ||
         die "no rule $*: without it this node would forward to other networks"
 }

@@ -68,10 +68,12 @@ pub(super) fn vlan_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
 fn untagged_sysctls(wanted: &mut Wanted, interface: &str, ipv6: bool) {
     common_sysctls(wanted, interface);
     set(wanted, format!("net/ipv4/conf/{interface}/ignore_routes_with_linkdown"), "1");
+    // Without IPv6 of the plan too: the kernel would take a default route from anybody on the cable.
+    let conf = format!("net/ipv6/conf/{interface}");
+    set(wanted, format!("{conf}/accept_ra"), "0");
+    set(wanted, format!("{conf}/accept_redirects"), "0");
     if ipv6 {
-        let conf = format!("net/ipv6/conf/{interface}");
         set(wanted, format!("{conf}/ignore_routes_with_linkdown"), "1");
-        set(wanted, format!("{conf}/accept_redirects"), "0");
     }
 }
 

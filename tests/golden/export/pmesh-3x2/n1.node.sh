@@ -69,7 +69,7 @@ forward() {
 guard() {
     family=$1 priority=$2
     shift 2
-    ip "$family" rule show | grep -q "^$priority:.* $*" ||
+    ip "$family" rule show | grep -q "^$priority:.*[[:space:]]$*" ||
         ip "$family" rule add "$@" priority "$priority" protocol 78 ||
         die "no rule $*: without it this node would forward to other networks"
 }
@@ -148,9 +148,11 @@ up() {
     keep net/ipv4/conf/eth1/rp_filter 2
     keep net/ipv4/conf/eth1/send_redirects 0
     keep net/ipv4/fib_multipath_hash_policy 1
+    keep net/ipv6/conf/eth0/accept_ra 0
     keep net/ipv6/conf/eth0/accept_redirects 0
     forward eth0
     keep net/ipv6/conf/eth0/ignore_routes_with_linkdown 1
+    keep net/ipv6/conf/eth1/accept_ra 0
     keep net/ipv6/conf/eth1/accept_redirects 0
     forward eth1
     keep net/ipv6/conf/eth1/ignore_routes_with_linkdown 1
