@@ -37,7 +37,7 @@ case $lanes in
     stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
     stage 'changes without VLANs' tests/changes.sh here ring-grown pmesh-3x3 flat24
     stage 'several failures' env SEVERAL_ROUNDS=3 \
-        tests/several.sh here ring-6 full-mesh-5 direct-torus-3x3 pmesh-3x4
+        tests/several.sh here ring-6 full-mesh-5 direct-torus-3x3 pmesh-3x4 flat24
     stage 'rollouts that break' env \
         HALFWAY_ONLY='settled/daemon-killed some-installed/daemon-hung/ begun/second-operator' \
         tests/halfway.sh here ring-4

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use tresse_control::NodeError;
-use tresse_reconcile::{ALL_FORWARDING, Operation, is_accept_ra, sysctl_interface};
+use tresse_reconcile::{
+    ALL_FORWARDING, Operation, is_accept_ra, is_force_forwarding, sysctl_interface,
+};
 
 /// Refuses operations that could cut off an administrator: changes of the state, MTU, addresses or
 /// sysctls of a guarded interface (one that carries management traffic), sysctls that act on all
@@ -30,7 +32,10 @@ pub fn permits<'a>(
             | Operation::DeleteAddress { interface, .. } => Some(interface.as_str()),
             // Router advertisements are accepted before and after (K7), so nothing changes for a
             // peer.
-            Operation::WriteSysctl { key, .. } if key == ALL_FORWARDING || is_accept_ra(key) => {
+            // What an interface forwards changes nothing for a peer of this node.
+            Operation::WriteSysctl { key, .. }
+                if key == ALL_FORWARDING || is_accept_ra(key) || forwards(key) =>
+            {
                 None
             }
             Operation::WriteSysctl { key, .. } => {
@@ -56,6 +61,13 @@ pub fn permits<'a>(
         }
     }
     Ok(())
+}
+
+/// Does a sysctl decide whether one interface forwards?
+fn forwards(key: &str) -> bool {
+    let interface = sysctl_interface(key);
+    let one = interface.is_some_and(|interface| interface != "all" && interface != "default");
+    one && (key.ends_with("/forwarding") || is_force_forwarding(key))
 }
 
 /// Checks that a change of the kernel has not changed the route to any management peer. The maps
@@ -122,6 +134,8 @@ mod tests {
             sysctl("net/ipv4/fib_multipath_hash_policy"),
             sysctl("net/ipv6/conf/all/forwarding"),
             sysctl("net/ipv6/conf/eth0/accept_ra"),
+            sysctl("net/ipv4/conf/eth0/forwarding"),
+            sysctl("net/ipv6/conf/eth0/force_forwarding"),
         ] {
             assert_eq!(permits(&allowed), Ok(()));
         }

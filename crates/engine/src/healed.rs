@@ -68,6 +68,8 @@ pub struct HealedRoute {
     pub nexthop: Option<Nexthop>,
     /// A nexthop by another NIC, for when that one's carrier is lost.
     pub other: Option<Nexthop>,
+    /// RTAX_MTU and RTAX_ADVMSS that are at most carried, where that may be less than the planned route has.
+    pub mtu: Option<(u32, u32)>,
 }
 
 impl HealedRoute {
@@ -75,6 +77,8 @@ impl HealedRoute {
     pub(super) fn route(&self, metric: u32, planned: &WantedRoute) -> Option<WantedRoute> {
         let nexthop = if metric == METRIC_PRIMARY { &self.nexthop } else { &self.other };
         let nexthops = vec![nexthop.clone()?];
-        Some(WantedRoute { nexthops, ..planned.clone() })
+        let (mtu, advmss) = self.mtu.unwrap_or((planned.mtu, planned.advmss));
+        let (mtu, advmss) = (planned.mtu.min(mtu), planned.advmss.min(advmss));
+        Some(WantedRoute { src: planned.src, mtu, advmss, nexthops })
     }
 }

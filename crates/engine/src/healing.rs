@@ -12,10 +12,11 @@ use tresse_base::id::{NodeId, PathId};
 use tresse_frame::records::Origin;
 use tresse_liveness::records::{PathState, Report};
 use tresse_plan::remaining::{HopState, Remaining, Way};
-use tresse_reconcile::Nexthop;
+use tresse_reconcile::{Nexthop, is_force_forwarding};
 use tresse_slice::watch::{Crossing, Watch};
 use tresse_topology::Hop;
 
+use super::gate::Gate;
 use super::healed::{Healed, HealedRoute, Seen, Words};
 use super::prepared::{Prepared, digest};
 use super::{Effect, Engine};
@@ -177,20 +178,28 @@ impl Engine {
                     continue;
                 }
             };
+            let joins = remaining.joins_paths();
             for prefix in destinations {
+                // No node is sent through that does not forward it.
+                if joins && !prefix.address.is_ipv4() && !self.forwards_ipv6() {
+                    continue;
+                }
                 let nexthop = |hop: Hop| {
                     let mut nexthops = nexthops.get(&hop.to)?.1.nexthops.iter();
                     let family = prefix.address.is_ipv4();
                     nexthops.find(|nexthop| nexthop.via.is_ipv4() == family).cloned()
                 };
                 let (nexthop, other) = (hop.and_then(nexthop), other.and_then(nexthop));
-                if remaining.joins_paths() && nexthop.is_none() {
+                if joins && nexthop.is_none() {
                     continue;
                 }
                 // What stands behind it is for when its NIC has lost its carrier.
                 let nic = |of: &Nexthop| plan.interfaces.get(&of.interface).map(|i| &i.parent);
                 let other = other.filter(|other| nexthop.as_ref().and_then(nic) != nic(other));
-                healed.routes.insert(prefix, HealedRoute { nexthop, other });
+                // The first of the joined paths may carry less.
+                let first = hop.filter(|_| joins).and_then(|hop| plan.route_to(hop.to, prefix));
+                let mtu = first.map(|route| (route.mtu, route.advmss));
+                healed.routes.insert(prefix, HealedRoute { nexthop, other, mtu });
                 healed.straight.insert(prefix);
             }
         }
@@ -228,8 +237,13 @@ impl Engine {
             let at = remaining.place(hop.to, back)?;
             said[hop.to.index()].as_ref()?.get(at).map(|(state, _)| *state)
         };
+        let drained = self.drained_nodes(plan);
         let of = |node: NodeId| match &said[node.index()] {
-            Some(said) => (said.iter().map(|(state, _)| *state).collect(), true),
+            // Where paths are joined, nothing is sent through a node that is drained here.
+            Some(said) => {
+                let speaks = !remaining.joins_paths() || !drained.contains(&node);
+                (said.iter().map(|(state, _)| *state).collect(), speaks)
+            }
             None => {
                 let hops = remaining.hops(node).iter();
                 (hops.map(|hop| word(node, hop).unwrap_or_default()).collect(), false)
@@ -286,8 +300,13 @@ impl Engine {
         plan: &'a Prepared,
         dark: &BTreeSet<&str>,
     ) -> BTreeMap<NodeId, (HopState, &'a Watch)> {
-        let mut used = BTreeMap::new();
+        let (mut used, gates) = (BTreeMap::new(), self.gates(plan));
         for (watch, state) in plan.watches.paths().iter().zip(self.states(plan, dark)) {
+            // No route uses a VLAN before it is proven.
+            let vlan = plan.interfaces.get(&watch.nexthop.interface).and_then(|of| of.vid);
+            if Gate::of(&gates, vlan) == Gate::Unproven {
+                continue;
+            }
             let best = used.entry(watch.id.dst).or_insert((state, watch));
             if state.comes_before(best.0) {
                 *best = (state, watch);
@@ -317,8 +336,16 @@ impl Engine {
             .filter(|watch| sound.contains(&watch.id))
             .flat_map(|watch| watch.wires.iter().copied())
             .collect();
+        let gates = self.gates(plan);
+        // With VLANs its interface is down while one is fused, and may be gone.
+        let is_shut = |watch: &Watch| {
+            let interface = &watch.nexthop.interface;
+            let vlan = plan.interfaces.get(interface).and_then(|of| of.vid);
+            vlan.is_some() && self.view.is_some() && !self.usable(interface)
+                || Gate::of(&gates, vlan) == Gate::Fused
+        };
         let state = |watch: &Watch| match watch.id {
-            _ if self.is_dark(plan, &watch.nexthop, dark) => HopState::Broken,
+            _ if self.is_dark(plan, &watch.nexthop, dark) || is_shut(watch) => HopState::Broken,
             id if held.contains(&id) => HopState::Held,
             id if dead.contains(&id) => HopState::Broken,
             // The kernel keeps it free, whatever is known of it.
@@ -343,7 +370,8 @@ impl Engine {
         let dark = dark.iter().map(String::as_str).collect();
         let words = |remaining| self.own_words(plan, remaining, &dark);
         let is_known = |words: Vec<Word>| words.iter().all(|word| word.0 != HopState::Unknown);
-        self.settings.bfd && plan.index.remaining.as_ref().map(words).is_some_and(is_known)
+        let remaining = plan.index.remaining.as_ref().filter(|_| plan.index.goes_by_hops());
+        self.settings.bfd && remaining.map(words).is_some_and(is_known)
     }
 
     /// What this node has to say; `None` where nodes do not route.
@@ -360,6 +388,17 @@ impl Engine {
             hops: words.iter().map(|(state, _)| path_state(*state)).collect(),
             ..Report::default()
         })
+    }
+
+    /// The nodes that are drained on this one.
+    fn drained_nodes(&self, plan: &Prepared) -> BTreeSet<NodeId> {
+        self.stored.steering.parts(plan).iter().filter_map(|part| part.node()).collect()
+    }
+
+    /// Does this node forward IPv6 where paths are joined? Others of the fabric are taken to be alike.
+    fn forwards_ipv6(&self) -> bool {
+        let mut sysctls = self.view.iter().flat_map(|view| view.observed.sysctls.keys());
+        sysctls.any(|key| is_force_forwarding(key))
     }
 
     /// The interfaces without carrier.

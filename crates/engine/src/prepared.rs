@@ -9,7 +9,10 @@ use tresse_base::id::{Label, NodeId, Vid};
 use tresse_base::units::{Mac, Prefix};
 use tresse_plan::Plan;
 use tresse_plan::lock;
-use tresse_reconcile::{Nexthop, PUSH_INTERFACE, Wanted, WantedLabel, XyBackups, sysctl_interface};
+use tresse_reconcile::{
+    METRIC_PRIMARY, Nexthop, PUSH_INTERFACE, Wanted, WantedLabel, WantedRoute, XyBackups,
+    sysctl_interface,
+};
 use tresse_slice::Slice;
 use tresse_slice::watch::Watches;
 
@@ -107,6 +110,14 @@ impl Prepared {
     pub fn links(&self, vid: Vid) -> Vec<String> {
         let interface = self.interfaces.values().find(|i| i.vid == Some(vid));
         interface.map(|i| lock::tree::links(&i.tree)).unwrap_or_default()
+    }
+
+    /// The planned route to a node, by the address of the same family as `like`.
+    pub(super) fn route_to(&self, node: NodeId, like: Prefix) -> Option<&WantedRoute> {
+        let pair = self.index.pairs().find(|pair| pair[0].id.dst == node)?;
+        let ipv4 = like.address.is_ipv4();
+        let to = pair[0].nexthops.iter().find(|(to, _)| to.address.is_ipv4() == ipv4)?;
+        self.wanted.routes.get(&(to.0, METRIC_PRIMARY))
     }
 
     /// The part of `node`, with the texts that `plan` was made from.

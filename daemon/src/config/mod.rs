@@ -237,6 +237,12 @@ impl Config {
         }
         let config: Self = toml::from_str(text).map_err(syntax)?;
         let bfd = config.bfd;
+        if let Some(all) = config.forward_to.iter().find(|to| to.len == 0) {
+            let message = format!(
+                "forward_to: {all} is every network: set `gateway = true` for this node in the cluster file"
+            );
+            return Err(ConfigError::Syntax { path: path.to_path_buf(), message });
+        }
         let wrong = match bfd {
             BfdChoice { interval_ms: 10..=1000, multiplier: 2.., .. } => return Ok(config),
             BfdChoice { multiplier: 2.., .. } => {

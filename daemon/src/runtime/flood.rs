@@ -27,6 +27,9 @@ use super::{chain, unix_ms};
 /// Largest number of received frames that wait for the main loop; more are dropped, and come again.
 pub const FRAMES: usize = 1024;
 
+/// So many nodes all speak to each other, where each watches all others.
+const ALL_SPEAK: usize = 32;
+
 /// A received frame, and the interface on which it arrived.
 pub type Received = (String, RecordsFrame);
 
@@ -158,11 +161,6 @@ impl Flood {
         let there = |path: &PathId| event.up.contains(path) || event.held.contains(path);
         let sessions = event.sessions.iter().filter(|session| there(&session.path));
         self.there = sessions.map(|session| (session.path, session.peer)).collect();
-        if !self.senders.is_empty() {
-            // Each node by the first of its paths.
-            let mut met = BTreeSet::new();
-            self.there.retain(|path, _| met.insert(path.dst));
-        }
         self.meet();
         self.send();
     }
@@ -171,8 +169,17 @@ impl Flood {
     fn meet(&mut self) {
         let now = self.epoch.elapsed();
         let Some((_, records)) = &mut self.records else { return };
+        let mut paths: Vec<PathId> = self.neighbours.values().map(|of| of.path).collect();
+        paths.retain(|path| self.there.contains_key(path));
+        if let Some(last) = self.senders.values().max() {
+            // Each node by the first of its paths.
+            paths.sort_unstable();
+            paths.dedup_by_key(|path| path.dst);
+            paths.retain(|path| speaks(path.src, path.dst, last.index() + 1));
+        }
         for (number, neighbour) in &mut self.neighbours {
             let session = self.there.get(&neighbour.path).copied();
+            let session = session.filter(|_| paths.contains(&neighbour.path));
             if session != neighbour.session {
                 neighbour.session = session;
                 records.set_neighbour(*number, false, now);
@@ -200,8 +207,9 @@ impl Flood {
     /// Hears a frame. [`send`](Self::send) has the answer: one for all frames that came together.
     pub fn hear(&mut self, (interface, frame): &Received) {
         let sender = self.senders.get(&frame.source);
+        let is_own = |mac| self.neighbours.values().any(|of| of.own == mac);
         let from = self.neighbours.iter().find(|(_, of)| match sender {
-            Some(node) => of.session.is_some() && of.path.dst == *node,
+            Some(node) => of.session.is_some() && of.path.dst == *node && is_own(frame.destination),
             None => {
                 of.interface == *interface && of.mac == frame.source && of.own == frame.destination
             }
@@ -257,6 +265,13 @@ impl Flood {
         .map(|(name, value)| CounterLine { name: name.into(), object: String::new(), value })
         .into()
     }
+}
+
+/// Of so many nodes that all watch each other, do these two pass records on to each other? Where there are many, those
+/// whose numbers are a power of two apart, in a ring: a record then reaches each node a few times, not once from each.
+fn speaks(a: NodeId, b: NodeId, nodes: usize) -> bool {
+    let apart = a.index().abs_diff(b.index());
+    nodes <= ALL_SPEAK || apart.is_power_of_two() || (nodes - apart).is_power_of_two()
 }
 
 async fn listen(socket: Rc<RecordsSocket>, interface: String, frames: mpsc::Sender<Received>) {

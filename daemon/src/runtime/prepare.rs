@@ -10,6 +10,8 @@ use tresse_control::{NodeError, Problem};
 use tresse_engine::{Index, Prepared, Stored};
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
+use tresse_reconcile::Wanted;
+use tresse_slice::Slice;
 use tresse_slice::watch::Watches;
 use tresse_topology::cluster::Cluster;
 use tresse_verify as verify;
@@ -52,6 +54,12 @@ pub(super) fn complete(stored: &mut Stored) {
         let prepared = Arc::make_mut(prepared);
         prepared.index = Index::new(&plan, node).into();
         prepared.watches = Watches::new(&plan, node).into();
+        // Nor had an older version the rules that keep packets of the fabric inside it, and all sysctls.
+        let Wanted { guard, sysctls, .. } = Slice::of(&plan, node).wanted;
+        prepared.wanted.guard = guard;
+        for (key, value) in sysctls {
+            prepared.wanted.sysctls.entry(key).or_insert(value);
+        }
     }
 }
 

@@ -241,7 +241,7 @@ pub fn ways(lab: &Lab, node: &str) -> BTreeSet<String> {
     let mut ways = BTreeSet::new();
     for family in ["-4", "-6"] {
         let rules = lab.run(node, &format!("ip {family} rule show"));
-        let rules = rules.lines().filter(|l| l.contains(" iif ") && l.contains(" lookup "));
+        let rules = rules.lines().filter(|l| l.contains(" iif ") && !l.contains("blackhole"));
         ways.extend(rules.map(|l| format!("{family} {l}")));
         let routes = lab.json(node, &format!("ip -j {family} route show table all proto 78"));
         ways.extend(routes.iter().map(|route| {

@@ -1,26 +1,38 @@
 //! Lets this node forward for pairs of others whose planned paths are all broken (DESIGN section 7a): by plain IP, on the
-//! interfaces of the plan alone (K7), and only from one address of the fabric to another.
+//! interfaces of the plan alone (K7), and only from one address of the fabric to another (K25).
 //!
 //! IPv6 is forwarded where the kernel can do so by interface (Linux 6.17): the switch of older kernels makes all
-//! interfaces forward, which is too much for what is seldom needed.
+//! interfaces forward, which is too much for what is seldom needed. Nor does a NIC forward that a default route of
+//! somebody else leaves by: what arrives there for other networks is not the fabric's business.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::units::Prefix;
-use tresse_reconcile::{GuardRule, Observed, Wanted, force_forwarding, is_force_forwarding};
+use tresse_reconcile::{
+    GuardRule, METRIC_UNREACHABLE, Observed, Wanted, force_forwarding, is_force_forwarding,
+};
 
 use crate::Settings;
 use crate::prepared::Prepared;
 
-/// The sysctls that make this node forward for others, if it may, and if paths are watched.
+/// The sysctls by which interfaces of a plan forward, or by which our own do not: those are there as long as the
+/// interface. None where nodes route, as the plan has them.
 pub(crate) fn join_sysctls(prepared: &Prepared, settings: &Settings) -> BTreeMap<String, String> {
-    let may = settings.bfd && prepared.index.joins_through(prepared.id);
-    let ipv6 = prepared.wanted.addresses.iter().any(|(_, address)| address.is_ipv6());
-    let keys = prepared.interfaces.keys().filter(|_| may).flat_map(|interface| {
-        let ipv4 = format!("net/ipv4/conf/{interface}/forwarding");
-        [ipv4].into_iter().chain(ipv6.then(|| force_forwarding(interface)))
-    });
-    keys.map(|key| (key, "1".into())).collect()
+    let joins = settings.bfd && prepared.index.joins_through(prepared.id);
+    let families = [true, false].map(|ipv4| prefixes(prepared, ipv4).next().is_some());
+    let mut sysctls = BTreeMap::new();
+    for interface in prepared.interfaces.keys() {
+        let ours = prepared.wanted.links.contains_key(interface);
+        let keys = [format!("net/ipv4/conf/{interface}/forwarding"), force_forwarding(interface)];
+        for (key, has_prefix) in keys.into_iter().zip(families) {
+            match joins && has_prefix {
+                true => drop(sysctls.insert(key, "1".into())),
+                false if ours => drop(sysctls.insert(key, "0".into())),
+                false => {}
+            }
+        }
+    }
+    sysctls
 }
 
 /// Adds what makes this node forward for others by the interfaces of a plan, and what keeps that inside the fabric.
@@ -30,18 +42,50 @@ pub(super) fn join(
     settings: &Settings,
     observed: &Observed,
 ) {
-    let sysctls = join_sysctls(prepared, settings);
-    if sysctls.is_empty() {
-        return;
+    let uplinks = uplinks(observed);
+    let of_uplink = |key: &str| uplinks.iter().any(|nic| key.split('/').any(|part| part == *nic));
+    for (key, value) in join_sysctls(prepared, settings) {
+        let able = !is_force_forwarding(&key) || observed.sysctls.contains_key(&key);
+        if able && !of_uplink(&key) {
+            // Another plan that is in use may forward by it.
+            let wants = wanted.sysctls.entry(key).or_insert_with(|| value.clone());
+            if value == "1" {
+                *wants = value;
+            }
+        }
     }
-    let able = |key: &String| !is_force_forwarding(key) || observed.sysctls.contains_key(key);
-    wanted.sysctls.extend(sysctls.into_iter().filter(|(key, _)| able(key)));
     // A gateway forwards to other networks.
-    if prepared.index.is_gateway {
-        return;
+    if settings.bfd && prepared.index.joins_through(prepared.id) && !prepared.index.is_gateway {
+        let all: Vec<Prefix> =
+            [true, false].into_iter().flat_map(|ipv4| prefixes(prepared, ipv4)).collect();
+        for interface in prepared.interfaces.keys() {
+            wanted.guard.extend(GuardRule::of(interface, &all));
+        }
     }
-    let prefixes: Vec<Prefix> = prepared.wanted.unreachable.iter().copied().collect();
-    for interface in prepared.interfaces.keys() {
-        wanted.guard.extend(GuardRule::of(interface, &prefixes));
-    }
+}
+
+/// Takes away what drops packets on NICs that a default route of somebody else leaves by: others forward there too, for
+/// containers of this host for instance, and who is on their wire needs no node of the fabric to leave it.
+pub(super) fn spare_uplinks(wanted: &mut Wanted, observed: &Observed) {
+    let uplinks = uplinks(observed);
+    let drops = |rule: &GuardRule| match rule {
+        GuardRule::Drop { interface, .. } => uplinks.contains(interface.as_str()),
+        _ => false,
+    };
+    wanted.guard.retain(|rule| !drops(rule));
+}
+
+/// The prefixes of the fabric of one family.
+fn prefixes(prepared: &Prepared, ipv4: bool) -> impl Iterator<Item = Prefix> {
+    let all = prepared.wanted.unreachable.iter().copied();
+    all.filter(move |prefix| prefix.address.is_ipv4() == ipv4)
+}
+
+/// The interfaces that IPv4 default routes of others leave by. IPv6 ones may be told by anybody on a wire.
+fn uplinks(observed: &Observed) -> BTreeSet<&str> {
+    let default = |(dst, metric): &(Prefix, u32)| {
+        dst.len == 0 && dst.address.is_ipv4() && *metric != METRIC_UNREACHABLE
+    };
+    let routes = observed.routes.iter().filter(|(key, _)| default(key));
+    routes.filter_map(|(_, route)| route.interface.as_deref()).collect()
 }

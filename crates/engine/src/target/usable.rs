@@ -130,6 +130,11 @@ fn routes(
                     }
                 }
             }
+            // It is reached over a third node, by VLANs that are open.
+            Err(_) if new.healed.routes.contains_key(&key.0) => {
+                routes.extend(new.live(*key, route.clone()).map(|route| (*key, route)));
+                continue;
+            }
             Err((vid, Gate::Fused)) => {
                 let alternative = new.alternative(key.0, route).or_else(|| kept()?);
                 (waits(vid, Gate::Fused), alternative)

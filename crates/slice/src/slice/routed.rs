@@ -93,7 +93,9 @@ impl Builder<'_> {
             host::guard(&mut self.wanted, plan, self.node, &nic.name);
             // Never `all`, but for IPv6 before Linux 6.17, as reconciling decides (K7).
             let conf = format!("net/ipv4/conf/{}", nic.name);
-            host::set(&mut self.wanted, format!("{conf}/forwarding"), "1");
+            if plan.addresses().node[self.node.index()].iter().any(IpAddr::is_ipv4) {
+                host::set(&mut self.wanted, format!("{conf}/forwarding"), "1");
+            }
             // A packet that is sent back may arrive through the node that sent it.
             host::set(&mut self.wanted, format!("{conf}/accept_local"), "1");
             if ipv6 {
