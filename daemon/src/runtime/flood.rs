@@ -288,3 +288,31 @@ async fn listen(socket: Rc<RecordsSocket>, interface: String, frames: mpsc::Send
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_neighbours_some_are_spoken_to_and_reach_all() {
+        for nodes in [2, ALL_SPEAK, ALL_SPEAK + 1, 100, 256] {
+            let all = || (0..nodes).map(NodeId::from);
+            for a in all() {
+                let others = all().filter(|b| *b != a && speaks(a, *b, nodes));
+                let most = if nodes <= ALL_SPEAK { nodes - 1 } else { 2 * 8 };
+                assert!((1..=most).contains(&others.count()), "{nodes}");
+                assert!(all().all(|b| speaks(a, b, nodes) == speaks(b, a, nodes)));
+            }
+            // Whichever one is off, a record reaches the others.
+            for off in all() {
+                let first = all().find(|node| *node != off).unwrap();
+                let (mut met, mut open) = (BTreeSet::from([first, off]), vec![first]);
+                while let Some(node) = open.pop() {
+                    let next = all().filter(|to| speaks(node, *to, nodes));
+                    open.extend(next.filter(|to| met.insert(*to)));
+                }
+                assert_eq!(met.len(), nodes);
+            }
+        }
+    }
+}

@@ -4,6 +4,7 @@ mod advance;
 mod canary;
 mod healing;
 mod index;
+mod join;
 mod labels;
 mod returning;
 mod routed;
@@ -22,7 +23,7 @@ use tresse_liveness::Watching;
 use tresse_liveness::records::Report;
 use tresse_plan::Plan;
 use tresse_reconcile::model::KernelModel;
-use tresse_reconcile::{METRIC_PRIMARY, Observed, ObservedLink, ObservedRoute};
+use tresse_reconcile::{GuardRule, METRIC_PRIMARY, Observed, ObservedLink, ObservedRoute};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::*;
