@@ -29,7 +29,7 @@ pub use event::{PathEvent, SessionLine};
 pub use packet::{Diagnostic, MalformedPacket, Packet, SessionState};
 pub use sending::{Datagram, Dropped, Echo, Encapsulation, PacketContent, Sending};
 pub use session::{Change, Discarded, Outgoing, Session, Timing};
-pub use table::SessionTable;
+pub use table::{Secrets, SessionTable};
 pub use watching::{SendingInterface, WatchedPath, Watching};
 
 /// UDP port of BFD control packets over one hop: RFC 5881 section 4.

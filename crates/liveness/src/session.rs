@@ -50,6 +50,9 @@ pub enum Discarded {
         /// Ours.
         mine: u32,
     },
+    /// Without our discriminator, while the session is up: whoever can send from the other end's address says that.
+    #[error("your discriminator is 0, and the session is up")]
+    Unproven,
     /// The session is held down.
     #[error("the session is administratively down")]
     AdminDown,
@@ -239,7 +242,9 @@ impl Session {
         self.detection_deadline = self.detection_deadline.map(|at| at.max(until));
     }
 
-    /// A packet that is for this session, as section 6.8.6 says.
+    /// A packet that is for this session, as section 6.8.6 says, but for one without our discriminator while the session is
+    /// up: that one changes nothing. The other end says it when it was started anew, and is then silent otherwise; and
+    /// anybody who can send from its address can say it.
     ///
     /// # Errors
     /// It is for another one, or the session is held down; nothing has changed.
@@ -250,6 +255,9 @@ impl Session {
         }
         if self.state == SessionState::AdminDown {
             return Err(Discarded::AdminDown);
+        }
+        if packet.yours == 0 && self.state == SessionState::Up {
+            return Err(Discarded::Unproven);
         }
         let interval_before = self.transmit_interval();
         self.forget = false;

@@ -43,6 +43,9 @@ struct Entry {
     due: Option<Duration>,
 }
 
+/// Gives a number that nobody can guess at each call.
+pub type Secrets = Box<dyn FnMut() -> u64 + Send>;
+
 /// All BFD sessions of this node, at most one per watched path.
 pub struct SessionTable {
     /// As it was asked for, but for the interval of a host that is too slow for it.
@@ -50,7 +53,7 @@ pub struct SessionTable {
     /// The interval that was asked for.
     configured: Duration,
     lateness: Lateness,
-    random: Random,
+    secrets: Secrets,
     identifier: u16,
     generation: [u8; 8],
     entries: BTreeMap<PathId, Entry>,
@@ -70,16 +73,22 @@ pub struct SessionTable {
 }
 
 impl SessionTable {
-    /// A table without sessions. `seed`: a number that no other host can know.
+    /// A table without sessions, whose numbers follow from a seed: for tests.
     #[must_use]
     pub fn new(timing: Timing, seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let identifier = random.number() as u16;
+        Self::with(timing, Box::new(move || random.number()))
+    }
+
+    /// A table without sessions. `secrets`: whoever can guess one can end a session.
+    #[must_use]
+    pub fn with(timing: Timing, mut secrets: Secrets) -> Self {
+        let identifier = secrets() as u16;
         Self {
             timing,
             configured: timing.interval,
             lateness: Lateness::default(),
-            random,
+            secrets,
             identifier,
             generation: [0; 8],
             entries: BTreeMap::new(),
@@ -389,12 +398,12 @@ impl SessionTable {
     /// Begins the session of a path under a number that nobody knows.
     fn begin(&mut self, id: PathId, now: Duration) {
         let mine = loop {
-            let number = NonZeroU32::new(self.random.number() as u32);
+            let number = NonZeroU32::new((self.secrets)() as u32);
             if let Some(number) = number.filter(|number| !self.mine.contains_key(number)) {
                 break number;
             }
         };
-        let session = Session::new(mine, self.timing, self.random.number(), now);
+        let session = Session::new(mine, self.timing, (self.secrets)(), now);
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.session = Some(session);
             self.mine.insert(mine, id);

@@ -5,19 +5,29 @@ use std::fs::File;
 use std::io::Read as _;
 
 use tokio::sync::watch;
+use tresse_base::random::Random;
 use tresse_control::CounterLine;
 use tresse_linux::bfd::{Bfd, BfdError};
-use tresse_liveness::{PathEvent, SessionState, Watching};
+use tresse_liveness::{PathEvent, Secrets, SessionState, Watching};
 
 use super::chain;
 use crate::config::BfdChoice;
 
-/// A random number, so that nobody can guess the discriminators of sessions.
-fn secret() -> Result<u64, BfdError> {
-    let mut bytes = [0; 8];
-    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(|source| BfdError::Refused { step: "read /dev/urandom", source })?;
-    Ok(u64::from_ne_bytes(bytes))
+/// Random numbers of the kernel, so that nobody can guess the discriminators of sessions: not from those that were used
+/// before either.
+fn secrets() -> Result<Secrets, BfdError> {
+    let mut file = File::open("/dev/urandom").map_err(refused)?;
+    let mut number = move || {
+        let mut bytes = [0; 8];
+        file.read_exact(&mut bytes).map(|()| u64::from_ne_bytes(bytes))
+    };
+    // If it is ever refused, what it gave before leads on.
+    let mut spare = Random::new(number().map_err(refused)?);
+    Ok(Box::new(move || number().unwrap_or_else(|_| spare.number())))
+}
+
+fn refused(source: std::io::Error) -> BfdError {
+    BfdError::Refused { step: "read /dev/urandom", source }
 }
 
 /// Handle of the thread that runs the BFD sessions. It is empty if BFD is switched off or could not
@@ -33,7 +43,7 @@ impl Detector {
         if !choice.enabled {
             return;
         }
-        match secret().and_then(|seed| Bfd::start(choice.timing(), seed)) {
+        match secrets().and_then(|secrets| Bfd::start(choice.timing(), secrets)) {
             Ok(bfd) => {
                 let seen = bfd.path_events();
                 self.running = Some((bfd, seen));

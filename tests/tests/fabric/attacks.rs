@@ -26,6 +26,7 @@ pub const TESTS: Tests = &[
     ("routed_by_the_daemon_a_node_is_no_open_router", || is_no_open_router(&[])),
     ("routed_a_script_makes_no_open_router", || is_no_open_router(&["--no-daemon"])),
     ("routed_by_the_daemon_no_router_is_heard_on_a_nic_of_the_fabric", no_router_is_heard),
+    ("routed_bfd_a_local_user_of_another_node_ends_no_session", a_local_user_ends_no_session),
 ];
 
 /// Destination port of all that is sent here: nobody else uses it.
@@ -146,6 +147,45 @@ fn advertisement(mac: &str) -> Vec<u8> {
     let sum = icmpv6::checksum(&Icmpv6Packet::new(&bytes[ETHERNET + 40..]).unwrap(), &from, &to);
     bytes[ETHERNET + 42..ETHERNET + 44].copy_from_slice(&sum.to_be_bytes());
     bytes
+}
+
+/// What BFD listens to, sent by `nobody` from the address of the node beside: it has gone down, as it hears nothing (RFC
+/// 5880, section 4.1), and it knows no number of ours.
+const FORGED: &str = "
+import os, socket, struct, sys, time
+os.setgid(65534)
+os.setuid(65534)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 255)
+s.bind((sys.argv[1], 49160))
+for n in range(20):
+    packet = struct.pack('!BBBBIIIII', 1 << 5 | 1, 1 << 6, 3, 24, 77 + n, 0, 100000, 100000, 0)
+    s.sendto(packet, (sys.argv[2], 3784))
+    time.sleep(0.05)
+";
+
+fn a_local_user_ends_no_session() {
+    let text = "[fabric]\ntopology = { kind = \"full-mesh\", nodes = 4 }\n";
+    let lab = Lab::up(text, &["--bfd-ms", "300"]);
+    let status = |node| lab.status(node).unwrap();
+    let [node, beside] = [0, 1].map(NodeId);
+    eventually("all sessions are up", 60, || match status(node) {
+        s if s.sessions > 0 && s.sessions_up == s.sessions && s.broken.is_empty() => Ok(()),
+        s => Err(s),
+    });
+    let hops = lab.now.plan.layout().unwrap().neighbours(beside);
+    let hop = hops.into_iter().find(|hop| hop.to == node).unwrap();
+    let nics = &lab.now.plan.addresses().nic;
+    let [own, to] = [nics[1][hop.nic][0], nics[0][hop.to_nic][0]].map(|a| a.to_string());
+    let mut forger = lab.inside(lab.now.node(beside), || {
+        Command::new("python3").args(["-c", FORGED, &own, &to]).spawn().unwrap()
+    });
+    while forger.try_wait().unwrap().is_none() {
+        let now = status(node);
+        assert!(now.broken.is_empty() && now.sessions_up == now.sessions, "{now:?}");
+    }
+    assert!(forger.wait().unwrap().success());
+    assert_eq!(silent(&lab), []);
 }
 
 /// What left the node under attack that came from nobody of the fabric, or was for nobody of it.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::sys::readiness;
 use tokio::sync::watch;
-use tresse_liveness::{Dropped, PathEvent, Sending, SessionTable, Timing, Watching};
+use tresse_liveness::{Dropped, PathEvent, Secrets, Sending, SessionTable, Timing, Watching};
 
 use super::error::BfdError;
 use super::sockets::{Arrival, Received, Sockets};
@@ -41,13 +41,14 @@ pub struct Bfd {
 }
 
 impl Bfd {
-    /// Starts the thread, with nothing to watch, in the caller's network namespace.
+    /// Starts the thread, with nothing to watch, in the caller's network namespace. `secrets`: see
+    /// [`SessionTable::with`].
     ///
     /// # Errors
     /// [`BfdError`].
-    pub fn start(timing: Timing, seed: u64) -> Result<Self, BfdError> {
+    pub fn start(timing: Timing, secrets: Secrets) -> Result<Self, BfdError> {
         let refused = |step| move |source| BfdError::Refused { step, source };
-        let table = SessionTable::new(timing, seed);
+        let table = SessionTable::with(timing, secrets);
         let sockets = Sockets::open(table.identifier())?;
         let (wake, woken) = UnixStream::pair().map_err(refused("make a pair of sockets"))?;
         for end in [&wake, &woken] {

@@ -85,6 +85,24 @@ fn a_packet_for_another_session_changes_nothing() {
     assert_eq!(session.state(), SessionState::Up);
 }
 
+/// Who can send from the other end's address need not know our number.
+#[test]
+fn a_packet_without_our_number_changes_nothing_while_the_session_is_up() {
+    for said in SessionState::ALL {
+        let mut session = at(SessionState::Up);
+        let before = session.clone();
+        let forged = Packet { mine: 99, diagnostic: Diagnostic::TIME_EXPIRED, ..packet(said, 0) };
+        assert_eq!(session.receive(&forged, ms(20)), Err(Discarded::Unproven));
+        assert_eq!(session.peer_discriminator(), before.peer_discriminator());
+        assert_eq!((session.state(), session.deadline()), (before.state(), before.deadline()));
+        // An end that was started anew says nothing else, and is heard after the detection time.
+        while session.poll(ms(30)).is_some() {}
+        assert_eq!(session.state(), SessionState::Down);
+        let _ = session.receive(&packet(SessionState::Down, 0), ms(60));
+        assert_eq!(session.peer_discriminator(), 77);
+    }
+}
+
 #[test]
 fn silence_is_told_three_times_everywhere_with_their_discriminator() {
     let mut session = at(SessionState::Up);
