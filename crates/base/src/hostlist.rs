@@ -53,7 +53,7 @@ pub fn expand(text: &str) -> Result<Vec<String>, HostlistError> {
 /// Returns the names of several hostlists separated by commas, such as `n03,n[05-07]`.
 ///
 /// # Errors
-/// The errors of [`expand`], and an empty entry between two commas.
+/// The errors of [`expand`], an empty entry between two commas, and more than [`MOST_NAMES`] names in all.
 pub fn expand_all(text: &str) -> Result<Vec<String>, HostlistError> {
     let mut names = Vec::new();
     let mut inside = false;
@@ -66,6 +66,12 @@ pub fn expand_all(text: &str) -> Result<Vec<String>, HostlistError> {
             return refuse(format!("a name is missing at a comma of `{text}`"), None);
         }
         names.extend(expand(list)?);
+        if names.len() > MOST_NAMES {
+            let help = "shorter ranges".into();
+            let reason =
+                format!("up to `{list}` this names {} things, at most {MOST_NAMES}", names.len());
+            return refuse(reason, Some(help));
+        }
     }
     Ok(names)
 }
@@ -165,6 +171,13 @@ mod tests {
         for wrong in ["", "n1,", ",n1", "n1,,n2", "n[1,2"] {
             assert!(expand_all(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_short_text_does_not_fill_the_memory() {
+        let many = ["n[0-99999]"; 500].join(",");
+        let reason = expand_all(&many).unwrap_err().reason;
+        assert_eq!(reason, "up to `n[0-99999]` this names 200000 things, at most 131072");
     }
 
     #[test]

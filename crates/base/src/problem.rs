@@ -193,7 +193,11 @@ type Fault = (Range<usize>, ProblemKind, String, Option<String>);
 /// Collects the faults of one input file while checks run. Each fault is added with its byte range in
 /// the file; [`Found::into_problems`] turns all of them into [`Problems`] with lines and columns.
 #[derive(Debug, Default)]
-pub struct Found(Vec<Fault>);
+pub struct Found {
+    faults: Vec<Fault>,
+    /// Names that hostlists of the file were expanded to.
+    names: usize,
+}
 
 impl Found {
     /// Adds a fault at a byte range of the file, with optional advice.
@@ -204,53 +208,62 @@ impl Found {
         message: impl Into<String>,
         help: impl Into<Option<String>>,
     ) {
-        self.0.push((span.clone(), kind, message.into(), help.into()));
+        self.faults.push((span.clone(), kind, message.into(), help.into()));
+    }
+
+    /// Counts the names that a hostlist was expanded to, and returns how many there were before.
+    pub const fn count_names(&mut self, names: usize) -> usize {
+        let before = self.names;
+        self.names += names;
+        before
     }
 
     /// Whether nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.faults.is_empty()
     }
 
     /// Returns the number of faults so far.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.faults.len()
     }
 
     /// Whether the last fault has this kind and place. If so, a hostlist repeats the fault, and the caller
     /// need not search for advice again.
     #[must_use]
     pub fn repeats(&self, kind: ProblemKind, span: &Range<usize>) -> bool {
-        self.0.last().is_some_and(|(at, last, ..)| *last == kind && at == span)
+        self.faults.last().is_some_and(|(at, last, ..)| *last == kind && at == span)
     }
 
     /// Keeps the first `most` faults and drops the others.
     pub fn cut(&mut self, most: usize) {
-        self.0.truncate(most);
+        self.faults.truncate(most);
     }
 
     /// Gives `help` to the faults from index `before` on that have no advice.
     pub fn advise(&mut self, before: usize, help: &str) {
-        for (.., advice) in self.0.iter_mut().skip(before).filter(|(.., advice)| advice.is_none()) {
+        for (.., advice) in
+            self.faults.iter_mut().skip(before).filter(|(.., advice)| advice.is_none())
+        {
             *advice = Some(help.to_owned());
         }
     }
 
     /// Keeps the faults for whose kind and place `keep` returns true.
     pub fn retain(&mut self, keep: impl Fn(ProblemKind, &Range<usize>) -> bool) {
-        self.0.retain(|(span, kind, ..)| keep(*kind, span));
+        self.faults.retain(|(span, kind, ..)| keep(*kind, span));
     }
 
     /// Turns the faults into problems with lines and columns, in the order of the file. The same fault at
     /// the same place is reported once.
     #[must_use]
     pub fn into_problems(mut self, source: &str, file: &str) -> Problems {
-        self.0.sort_by_key(|(span, kind, ..)| (span.start, *kind));
-        self.0.dedup_by(|a, b| a.0 == b.0 && a.2 == b.2);
+        self.faults.sort_by_key(|(span, kind, ..)| (span.start, *kind));
+        self.faults.dedup_by(|a, b| a.0 == b.0 && a.2 == b.2);
         let mut more = 0;
-        self.0.dedup_by(|later, first| {
+        self.faults.dedup_by(|later, first| {
             let repeats = later.0 == first.0 && later.1 == first.1 && later.1.repeats();
             more = if repeats { more + 1 } else { 0 };
             if repeats {
@@ -269,7 +282,7 @@ impl Found {
             let help = help.map(|help: String| printable(&help));
             Problem { kind, file: file.into(), line, column, span, text, message, help }
         };
-        let problems = self.0.into_iter().map(problem).collect();
+        let problems = self.faults.into_iter().map(problem).collect();
         Problems { file: file.into(), source: source.into(), problems }
     }
 }

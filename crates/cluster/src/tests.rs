@@ -267,3 +267,15 @@ fn a_root_is_a_switch_of_the_fabric() {
     );
     assert_eq!(kinds(&text("s16")), [ProblemKind::UnknownName]);
 }
+
+/// A file of a few kilobytes must not fill the memory.
+#[test]
+fn hostlists_of_one_file_name_so_many_things_in_all() {
+    let mut text = "[fabric]\ntopology = { kind = \"explicit\" }\n".to_owned();
+    for table in 0..200 {
+        text += &format!("[[node]]\nname = \"n{table}-[0-99999]\"\n");
+    }
+    let found = parse(&text, "bomb.toml").unwrap_err();
+    let told = found.problems.iter().filter(|p| p.message.contains("at most 262144"));
+    assert_eq!(told.count(), 1, "{found}");
+}

@@ -24,11 +24,23 @@ pub(super) fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
 }
 
 pub(super) fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<String> {
-    hostlist::expand(text).unwrap_or_else(|error| {
+    let before = found.count_names(0);
+    if before > limits::NAMES {
+        return Vec::new();
+    }
+    let names = hostlist::expand(text).unwrap_or_else(|error| {
         let help = error.help.unwrap_or_else(|| "such as `n[00-15]`".to_owned());
         found.add(ProblemKind::BadHostlist, span, error.reason, help);
         Vec::new()
-    })
+    });
+    found.count_names(names.len());
+    if before + names.len() > limits::NAMES {
+        let all = before + names.len();
+        let message = format!("up to here hostlists name {all} things, at most {}", limits::NAMES);
+        found.add(ProblemKind::BadHostlist, span, message, "shorter ranges".to_owned());
+        return Vec::new();
+    }
+    names
 }
 
 pub(super) fn name_help(bad: &str) -> String {
