@@ -171,7 +171,7 @@ fn a_local_user_ends_no_session() {
     let [node, beside] = [0, 1].map(NodeId);
     eventually("all sessions are up", 60, || match status(node) {
         s if s.sessions > 0 && s.sessions_up == s.sessions && s.broken.is_empty() => Ok(()),
-        s => Err(s),
+        s => Err(format!("{s:?}")),
     });
     let hops = lab.now.plan.layout().unwrap().neighbours(beside);
     let hop = hops.into_iter().find(|hop| hop.to == node).unwrap();
