@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tresse_engine::{FORMAT, Stored};
 
-use super::hold::{is_full, try_write};
+use super::hold::{create, is_full, try_write};
 
 /// The state file `state.json`, with its previous version `state.json.bak`.
 #[derive(Debug, Clone)]
@@ -116,7 +116,7 @@ impl StateFile {
         let fresh = self.path.with_extension("json.new");
         fs::create_dir_all(directory).map_err(|e| self.io("create", directory, e))?;
         let write = || -> io::Result<()> {
-            let mut file = File::create(&fresh)?;
+            let mut file = create(&fresh)?;
             let mut buffer = io::BufWriter::new(&mut file);
             serde_json::to_writer(&mut buffer, stored)?;
             buffer.flush()?;

@@ -6,12 +6,13 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
+use nix::unistd::geteuid;
 
 /// How long to wait for a killed daemon to release the lock: the kernel closes its sockets first.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -77,6 +78,7 @@ impl Hold {
             .mode(0o750)
             .create(directory)
             .map_err(fail("make the directory", directory))?;
+        is_own(directory).map_err(fail("trust the directory", directory))?;
         let path = directory.join("lock");
         let mut file = OpenOptions::new()
             .read(true)
@@ -85,6 +87,7 @@ impl Hold {
             .truncate(false)
             // Every user who can open the file can lock it.
             .mode(0o600)
+            .custom_flags(OFlag::O_NOFOLLOW.bits())
             .open(&path)
             .map_err(fail("open the lock", &path))?;
         let mut lock = loop {
@@ -126,9 +129,34 @@ impl Hold {
     }
 }
 
+/// May nobody but its owner, who is this user or root, write in a directory? Others could plant links there.
+fn is_own(directory: &Path) -> io::Result<()> {
+    let metadata = fs::metadata(directory)?;
+    let owner = metadata.uid();
+    if owner != 0 && owner != geteuid().as_raw() {
+        let words = format!("it belongs to user {owner}");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        let words =
+            format!("mode {:o} lets others write there: chmod go-w", metadata.mode() & 0o777);
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+    }
+    Ok(())
+}
+
+/// Makes a file that replaces another by its name, whatever there is of a former try. No link is followed.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::create_new(path)
+}
+
 /// Writes a small file, which the caller removes, to find whether files can be written there.
 pub(super) fn try_write(path: &Path) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = create(path)?;
     file.write_all(b"{}")?;
     file.sync_all()
 }
@@ -169,6 +197,30 @@ mod tests {
         assert_eq!(left, ["lock"]);
         let mode = fs::metadata(state.join("lock")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    /// Whoever can write in the directory of a daemon of root would have it write elsewhere.
+    #[test]
+    fn planted_links_are_not_followed_and_directories_of_others_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (state, target) = (directory.path().join("state"), directory.path().join("precious"));
+        fs::write(&target, "precious").unwrap();
+        fs::create_dir(&state).unwrap();
+        std::os::unix::fs::symlink(&target, state.join("state.json.new")).unwrap();
+        drop(Hold::take(&state).unwrap());
+        std::os::unix::fs::symlink(&target, state.join("state.json.new")).unwrap();
+        create(&state.join("state.json.new")).unwrap().write_all(b"{}").unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+        fs::remove_file(state.join("lock")).unwrap();
+        std::os::unix::fs::symlink(&target, state.join("lock")).unwrap();
+        assert!(matches!(Hold::take(&state), Err(HoldError::Unusable { .. })));
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+
+        let open = directory.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        let error = Hold::take(&open).unwrap_err();
+        assert!(error.to_string().contains("trust the directory"), "{error}");
     }
 
     #[test]
