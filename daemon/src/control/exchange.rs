@@ -27,6 +27,10 @@ use super::request::{Request, ask};
 
 /// Longest call in bytes: a cluster file that lists thousands of nodes, with its lock.
 const REQUEST_BYTES: usize = 16 * 1024 * 1024;
+/// Longest call in bytes of who may change nothing: what such calls carry is short.
+const READER_BYTES: usize = 64 * 1024;
+/// A client that stops in the middle of a call for this long is disconnected.
+const READ_PATIENCE: Duration = Duration::from_secs(30);
 /// A client that does not read its reply for this long is disconnected.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes read at a time.
@@ -54,19 +58,42 @@ pub(crate) async fn converse(stream: UnixStream, node: Node, gone: &Cell<bool>) 
     let (mut read, mut write) = UnixStream::from_std(stream)?.into_split();
     let mut buffer = Vec::new();
     let mut seen = 0;
+    // Bytes of a call that is too long for who sends it, and is not kept.
+    let mut dropped = 0;
     loop {
         let Some(end) = buffer[seen..].iter().position(|byte| *byte == 0) else {
             seen = buffer.len();
-            if seen > REQUEST_BYTES {
+            if dropped + seen > REQUEST_BYTES {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long"));
             }
+            if seen > READER_BYTES && refused(&mut peer).await.is_err() {
+                dropped += seen;
+                buffer.clear();
+                seen = 0;
+            }
+            let begun = dropped + seen > 0;
             buffer.reserve(READ_BYTES);
-            if read.read_buf(&mut buffer).await? == 0 {
+            let read = read.read_buf(&mut buffer);
+            let read = match begun {
+                true => tokio::time::timeout(READ_PATIENCE, read).await.map_err(|_| {
+                    io::Error::new(io::ErrorKind::TimedOut, "the client does not go on")
+                })?,
+                false => read.await,
+            };
+            if read? == 0 {
                 return Ok(());
             }
             continue;
         };
         let end = seen + end;
+        if std::mem::take(&mut dropped) > 0 {
+            buffer.drain(..=end);
+            seen = 0;
+            if let Err(error) = refused(&mut peer).await {
+                send(&mut write, &error).await?;
+            }
+            continue;
+        }
         let message = Message::parse(&buffer[..end])?;
         buffer.drain(..=end);
         seen = 0;
@@ -121,14 +148,20 @@ async fn answer(
     peer: &mut Connection<Stream>,
 ) -> Result<tresse_control::Reply, NodeError> {
     if call.access() == Access::Group {
-        let peer = peer.peer_credentials().await.map_err(|error| NodeError::Internal {
-            message: format!("the caller's credentials: {error}"),
-        })?;
-        if !may_change(peer) {
-            return Err(NodeError::NotPermitted { uid: peer.unix_user_id().as_raw() });
-        }
+        refused(peer).await?;
     }
     ask(&node.requests, call).await
+}
+
+/// Refuses a peer that may change nothing.
+async fn refused(peer: &mut Connection<Stream>) -> Result<(), NodeError> {
+    let peer = peer.peer_credentials().await.map_err(|error| NodeError::Internal {
+        message: format!("the caller's credentials: {error}"),
+    })?;
+    match may_change(peer) {
+        true => Ok(()),
+        false => Err(NodeError::NotPermitted { uid: peer.unix_user_id().as_raw() }),
+    }
 }
 
 /// Writes the replies to one call.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
@@ -27,6 +28,7 @@ pub const TESTS: Tests = &[
     ("routed_a_script_makes_no_open_router", || is_no_open_router(&["--no-daemon"])),
     ("routed_by_the_daemon_no_router_is_heard_on_a_nic_of_the_fabric", no_router_is_heard),
     ("routed_bfd_a_local_user_of_another_node_ends_no_session", a_local_user_ends_no_session),
+    ("routed_by_the_daemon_a_local_user_fills_no_memory", a_local_user_fills_no_memory),
 ];
 
 /// Destination port of all that is sent here: nobody else uses it.
@@ -186,6 +188,62 @@ fn a_local_user_ends_no_session() {
     }
     assert!(forger.wait().unwrap().success());
     assert_eq!(silent(&lab), []);
+}
+
+/// Sixteen calls of 16 MB each that do not end, sent by `nobody`, and then one that does.
+const ENDLESS: &str = r#"
+import os, socket, sys
+os.setgid(65534)
+os.setuid(65534)
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(20)
+    s.connect(sys.argv[1])
+    return s
+begin = b'{"method":"org.tresse.Node.Apply","parameters":{"cluster":"'
+calls = [connect() for n in range(15)]
+for s in calls:
+    s.sendall(begin)
+for n in range(255):
+    for s in calls:
+        s.sendall(b'a' * 65536)
+last = connect()
+last.sendall(begin + b'a' * 100000 + b'"}}\0')
+sys.stdout.write(last.recv(1000).decode())
+"#;
+
+fn a_local_user_fills_no_memory() {
+    let text = "[fabric]\ntopology = { kind = \"ring\", nodes = 3 }\n";
+    let lab = Lab::up(text, &[]);
+    let name = lab.now.node(NodeId(0));
+    let most = || -> u64 {
+        let status = format!("/proc/{}/status", lab.daemon(name));
+        let status = std::fs::read_to_string(status).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    lab.status(NodeId(0)).unwrap();
+    let before = most();
+    let socket = lab.directory.socket(name);
+    let mut attack = Command::new("python3");
+    attack.args(["-c", ENDLESS]).arg(socket).stdout(Stdio::piped());
+    let attack = attack.spawn().unwrap();
+    let longest = std::thread::scope(|scope| {
+        let attack = scope.spawn(|| attack.wait_with_output().unwrap());
+        let mut longest = Duration::ZERO;
+        while !attack.is_finished() {
+            let asked = Instant::now();
+            lab.status(NodeId(0)).unwrap();
+            longest = longest.max(asked.elapsed());
+        }
+        let output = attack.join().unwrap();
+        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && answer.contains("NotPermitted"), "{answer}");
+        longest
+    });
+    let grown = most() - before;
+    eprintln!("status took {longest:?} at most, memory grew by {grown} kB");
+    assert!(grown < 16 * 1024, "{grown} kB");
 }
 
 /// What left the node under attack that came from nobody of the fabric, or was for nobody of it.
