@@ -9,7 +9,7 @@ pub(super) const GROWN: u32 = 1 << 16;
 /// Nodes of one fabric.
 pub(super) const NODES: u32 = 1 << 17;
 /// Names that all hostlists of one file stand for: a file of a few kilobytes must not fill the memory.
-pub(super) const NAMES: usize = 1 << 18;
+pub(super) const NAMES: usize = 1 << 19;
 /// Ports of a clique's switch: (N/2 + 1) switches have about N^2/8 cables.
 pub(super) const CLIQUE_PORTS: u32 = 512;
 /// Ports of an irregular fabric's switch.

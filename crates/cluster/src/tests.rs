@@ -276,6 +276,6 @@ fn hostlists_of_one_file_name_so_many_things_in_all() {
         text += &format!("[[node]]\nname = \"n{table}-[0-99999]\"\n");
     }
     let found = parse(&text, "bomb.toml").unwrap_err();
-    let told = found.problems.iter().filter(|p| p.message.contains("at most 262144"));
+    let told = found.problems.iter().filter(|p| p.message.contains("at most 524288"));
     assert_eq!(told.count(), 1, "{found}");
 }

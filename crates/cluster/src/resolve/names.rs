@@ -33,7 +33,8 @@ pub(super) fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<S
         found.add(ProblemKind::BadHostlist, span, error.reason, help);
         Vec::new()
     });
-    found.count_names(names.len());
+    // What is written out is as long as the file says.
+    found.count_names(names.len().saturating_sub(1));
     if before + names.len() > limits::NAMES {
         let all = before + names.len();
         let message = format!("up to here hostlists name {all} things, at most {}", limits::NAMES);
