@@ -7,7 +7,7 @@ use tresse_base::id::NodeId;
 use tresse_control::{AroundLine, BrokenLine, CutLine, FailureList, NodeError};
 
 use super::Engine;
-use super::healing::Known;
+use super::known::Known;
 use super::prepared::Prepared;
 
 /// What is broken, by kind and name: the nodes that say so.
@@ -121,7 +121,10 @@ impl Engine {
                 .filter(|dst| !known.remaining.keeps(current.id, *dst, state));
             let path = |dst| {
                 let ways = known.remaining.ways(dst, state, |node| known.speaks(node));
-                Some(line(dst, known.remaining.walk(current.id, dst, &ways)?))
+                let walked = known.remaining.walk(current.id, dst, &ways)?;
+                // By its own paths, where these are joined: listed with those below.
+                let own = known.remaining.joins_paths() && walked.len() == 2;
+                (!own).then(|| line(dst, walked))
             };
             around.extend(others.filter_map(path));
         }

@@ -9,6 +9,8 @@ use tresse_liveness::records::Report;
 use tresse_plan::remaining::HopState;
 use tresse_reconcile::{METRIC_PRIMARY, Nexthop, WantedRoute};
 
+use super::prepared::digest;
+
 /// What this node knows of failures elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Healing {
@@ -81,4 +83,9 @@ impl HealedRoute {
         let (mtu, advmss) = (planned.mtu.min(mtu), planned.advmss.min(advmss));
         Some(WantedRoute { src: planned.src, mtu, advmss, nexthops })
     }
+}
+
+/// The name of a node among those that say something.
+pub(super) fn origin(node: &str) -> Origin {
+    Origin(u64::from_be_bytes(digest(node)))
 }

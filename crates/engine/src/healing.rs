@@ -8,40 +8,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tresse_base::id::{NodeId, PathId};
+use tresse_base::id::NodeId;
 use tresse_frame::records::Origin;
 use tresse_liveness::records::{PathState, Report};
-use tresse_plan::remaining::{HopState, Remaining, Way};
+use tresse_plan::remaining::{HopState, Way};
 use tresse_reconcile::{Nexthop, is_force_forwarding};
-use tresse_slice::watch::{Crossing, Watch};
 use tresse_topology::Hop;
 
-use super::gate::Gate;
-use super::healed::{Healed, HealedRoute, Seen, Words};
-use super::prepared::{Prepared, digest};
+use super::healed::{Healed, HealedRoute, Seen, origin};
+use super::known::{Known, Word, hop_state};
+use super::prepared::Prepared;
 use super::{Effect, Engine};
-
-/// What a node says of a hop: its state, and whether its neighbour is there by echoes alone.
-type Word = (HopState, bool);
 
 /// News of others that come within this time are acted on together.
 const GATHER_MS: u64 = 100;
-
-/// What is known of all hops of a plan.
-pub(super) struct Known<'a> {
-    pub(super) remaining: &'a Remaining,
-    words: Words,
-}
-
-impl Known<'_> {
-    pub(super) fn state(&self, node: NodeId, at: usize) -> HopState {
-        self.words[node.index()].0.get(at).copied().unwrap_or_default()
-    }
-
-    pub(super) fn speaks(&self, node: NodeId) -> bool {
-        self.words[node.index()].1
-    }
-}
 
 impl Engine {
     /// Records what other nodes say; `None`: nothing more.
@@ -166,10 +146,13 @@ impl Engine {
             }
             let ways = remaining.ways(dst, state, |node| known.speaks(node));
             let destinations = pair[0].nexthops.iter().map(|(prefix, _)| *prefix);
+            let joins = remaining.joins_paths();
             let (hop, other) = match ways[me.index()] {
+                // By its own paths, which are chosen where the plan's are.
+                Way::Around { hop, .. } if joins && hop.to == dst => continue,
                 Way::Around { hop, other } => (Some(hop), other),
                 // The planned route stays: without one the kernel would drop what comes back (K10).
-                Way::Cut if remaining.joins_paths() => continue,
+                Way::Cut if joins => continue,
                 Way::Cut => (None, None),
                 Way::Planned | Way::Backup | Way::Unproven => {
                     if remaining.leads_away(me, dst, &ways) {
@@ -178,7 +161,6 @@ impl Engine {
                     continue;
                 }
             };
-            let joins = remaining.joins_paths();
             for prefix in destinations {
                 // No node is sent through that does not forward it.
                 if joins && !prefix.address.is_ipv4() && !self.forwards_ipv6() {
@@ -206,174 +188,6 @@ impl Engine {
         healed
     }
 
-    /// What is known of the hops of a plan; `None` if the planned routes answer it, as nothing is broken and one part is
-    /// drained at most, or if nodes do not route.
-    pub(super) fn known<'a>(&self, plan: &'a Prepared, dark: &BTreeSet<&str>) -> Option<Known<'a>> {
-        let remaining = plan.index.remaining.as_ref()?;
-        let own = self.own_words(plan, remaining, dark);
-        if !own.iter().any(|(state, _)| state.is_avoided()) && !self.healing.failing {
-            return None;
-        }
-        let nodes = || (0..remaining.nodes()).map(NodeId::from);
-        let mut said: Vec<_> = nodes().map(|node| self.said(plan, remaining, node)).collect();
-        *said.get_mut(plan.id.index())? = Some(own);
-        // Who is there by echoes alone is not believed: its daemon may be dead.
-        let silent: Vec<bool> = nodes().map(|node| is_silent(remaining, &said, node)).collect();
-        for (node, said) in said.iter_mut().enumerate() {
-            said.take_if(|_| silent[node] && node != plan.id.index());
-        }
-        let fails = |(state, _): &Word| state.was_broken();
-        // Where paths are joined, a drained hop is a pair that has no other path.
-        let planned = match remaining.joins_paths() {
-            true => drained(&said).next().is_none(),
-            false => remaining.are_of_one_part(drained(&said)),
-        };
-        if planned && !said.iter().flatten().flatten().any(fails) {
-            return None;
-        }
-        // Of a node that says nothing, its neighbours know the hops in the other direction.
-        let word = |node: NodeId, hop: &Hop| {
-            let back = Hop { nic: hop.to_nic, to: node, to_nic: hop.nic };
-            let at = remaining.place(hop.to, back)?;
-            said[hop.to.index()].as_ref()?.get(at).map(|(state, _)| *state)
-        };
-        let drained = self.drained_nodes(plan);
-        let of = |node: NodeId| match &said[node.index()] {
-            // Where paths are joined, nothing is sent through a node that is drained here.
-            Some(said) => {
-                let speaks = !remaining.joins_paths() || !drained.contains(&node);
-                (said.iter().map(|(state, _)| *state).collect(), speaks)
-            }
-            None => {
-                let hops = remaining.hops(node).iter();
-                (hops.map(|hop| word(node, hop).unwrap_or_default()).collect(), false)
-            }
-        };
-        Some(Known { remaining, words: nodes().map(of).collect() })
-    }
-
-    /// What a node says of its hops; also while it has the other one of two plans.
-    fn said(&self, plan: &Prepared, remaining: &Remaining, node: NodeId) -> Option<Vec<Word>> {
-        let name = plan.index.node(node);
-        let report = self.healing.reports.get(&origin(name))?;
-        let state = |at, state| match hop_state(state) {
-            HopState::Unknown | HopState::Sound if report.drained.contains(&at) => {
-                HopState::Drained
-            }
-            state => state,
-        };
-        let words = report.hops.iter().enumerate();
-        let words = words.map(|(at, said)| (state(at, *said), report.silent.contains(&at)));
-        if report.generation == plan.digest() {
-            let mut words: Vec<Word> = words.collect();
-            words.resize(remaining.hops(node).len(), Word::default());
-            return Some(words);
-        }
-        let plans = [&self.stored.current, &self.stored.previous].into_iter().flatten();
-        let other = plans.into_iter().find(|other| other.digest() == report.generation)?;
-        let there = other.index.remaining.as_ref()?;
-        let id = (0..there.nodes()).map(NodeId::from).find(|id| other.index.node(*id) == name)?;
-        let to = there.hops(id).iter().map(|hop| other.index.node(hop.to));
-        let words: BTreeMap<&str, Word> = to.zip(words).collect();
-        let word = |hop: &Hop| words.get(plan.index.node(hop.to)).copied().unwrap_or_default();
-        Some(remaining.hops(node).iter().map(word).collect())
-    }
-
-    /// What this node knows of its own hops.
-    fn own_words(
-        &self,
-        plan: &Prepared,
-        remaining: &Remaining,
-        dark: &BTreeSet<&str>,
-    ) -> Vec<Word> {
-        let silent = self.silent(plan);
-        let used = self.used(plan, dark);
-        let word = |(state, watch): &(HopState, &Watch)| (*state, silent.contains(&watch.id));
-        let hops = remaining.hops(plan.id).iter();
-        hops.map(|hop| used.get(&hop.to).map(word).unwrap_or_default()).collect()
-    }
-
-    /// By the node that they lead to: the watched path that this node sends by, and what is known of it. It is the first
-    /// of those that are not avoided, else the one that is best nevertheless.
-    fn used<'a>(
-        &self,
-        plan: &'a Prepared,
-        dark: &BTreeSet<&str>,
-    ) -> BTreeMap<NodeId, (HopState, &'a Watch)> {
-        let (mut used, gates) = (BTreeMap::new(), self.gates(plan));
-        for (watch, state) in plan.watches.paths().iter().zip(self.states(plan, dark)) {
-            // No route uses a VLAN before it is proven.
-            let vlan = plan.interfaces.get(&watch.nexthop.interface).and_then(|of| of.vid);
-            if Gate::of(&gates, vlan) == Gate::Unproven {
-                continue;
-            }
-            let best = used.entry(watch.id.dst).or_insert((state, watch));
-            if state.comes_before(best.0) {
-                *best = (state, watch);
-            }
-        }
-        used
-    }
-
-    /// What is known of a watched path of this node.
-    pub(super) fn state_of(
-        &self,
-        plan: &Prepared,
-        path: PathId,
-        dark: &BTreeSet<&str>,
-    ) -> HopState {
-        let mut all = plan.watches.paths().iter().zip(self.states(plan, dark));
-        all.find(|(watch, _)| watch.id == path).map_or_else(HopState::default, |(_, state)| state)
-    }
-
-    /// What is known of the watched paths of this node, in their order.
-    fn states(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Vec<HopState> {
-        let (dead, sound, [held, _]) = (self.dead(plan), self.sound(plan), self.doubtful(plan));
-        let drained = self.stored.steering.drained_paths(plan);
-        let watches = plan.watches.paths().iter();
-        let proven: BTreeSet<Crossing> = watches
-            .clone()
-            .filter(|watch| sound.contains(&watch.id))
-            .flat_map(|watch| watch.wires.iter().copied())
-            .collect();
-        let gates = self.gates(plan);
-        // With VLANs its interface is down while one is fused, and may be gone.
-        let is_shut = |watch: &Watch| {
-            let interface = &watch.nexthop.interface;
-            let vlan = plan.interfaces.get(interface).and_then(|of| of.vid);
-            vlan.is_some() && self.view.is_some() && !self.usable(interface)
-                || Gate::of(&gates, vlan) == Gate::Fused
-        };
-        let state = |watch: &Watch| match watch.id {
-            _ if self.is_dark(plan, &watch.nexthop, dark) || is_shut(watch) => HopState::Broken,
-            id if held.contains(&id) => HopState::Held,
-            id if dead.contains(&id) => HopState::Broken,
-            // The kernel keeps it free, whatever is known of it.
-            id if drained.contains(&id) => HopState::Drained,
-            id if sound.contains(&id) => HopState::Sound,
-            // Not watched, and others prove all that it crosses.
-            _ if watch.wires.iter().all(|wire| proven.contains(wire)) => HopState::Sound,
-            _ => HopState::Unknown,
-        };
-        watches.map(state).collect()
-    }
-
-    /// Has the interface of a nexthop no carrier, or the NIC below it?
-    fn is_dark(&self, plan: &Prepared, nexthop: &Nexthop, dark: &BTreeSet<&str>) -> bool {
-        let parent = plan.interfaces.get(&nexthop.interface).map(|of| of.parent.as_str());
-        dark.contains(nexthop.interface.as_str()) || parent.is_some_and(|nic| dark.contains(nic))
-    }
-
-    /// Do nodes go round what is broken or drained anywhere, as they hear their neighbours and tell each other?
-    pub(super) fn heals(&self, plan: &Prepared) -> bool {
-        let dark = self.dark();
-        let dark = dark.iter().map(String::as_str).collect();
-        let words = |remaining| self.own_words(plan, remaining, &dark);
-        let is_known = |words: Vec<Word>| words.iter().all(|word| word.0 != HopState::Unknown);
-        let remaining = plan.index.remaining.as_ref().filter(|_| plan.index.goes_by_hops());
-        self.settings.bfd && remaining.map(words).is_some_and(is_known)
-    }
-
     /// What this node has to say; `None` where nodes do not route.
     fn report_of(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Option<Report> {
         let words = self.own_words(plan, plan.index.remaining.as_ref()?, dark);
@@ -390,58 +204,15 @@ impl Engine {
         })
     }
 
-    /// The nodes that are drained on this one.
-    fn drained_nodes(&self, plan: &Prepared) -> BTreeSet<NodeId> {
-        self.stored.steering.parts(plan).iter().filter_map(|part| part.node()).collect()
-    }
-
     /// Does this node forward IPv6 where paths are joined? Others of the fabric are taken to be alike.
     fn forwards_ipv6(&self) -> bool {
         let mut sysctls = self.view.iter().flat_map(|view| view.observed.sysctls.keys());
         sysctls.any(|key| is_force_forwarding(key))
     }
-
-    /// The interfaces without carrier.
-    pub(super) fn dark(&self) -> BTreeSet<String> {
-        let links = self.view.iter().flat_map(|view| &view.observed.links);
-        let dark = links.filter(|(_, link)| link.up && !link.carrier);
-        dark.map(|(name, _)| name.clone()).collect()
-    }
-}
-
-/// Is a node there, but by echoes alone, as its neighbours say?
-fn is_silent(remaining: &Remaining, said: &[Option<Vec<Word>>], node: NodeId) -> bool {
-    let arriving = remaining.arriving(node).iter();
-    let words = arriving.filter_map(|(from, at)| said[from.index()].as_ref()?.get(*at));
-    let mut there = words.filter(|(state, _)| state.arrives());
-    there.next().is_some_and(|(_, silent)| *silent) && there.all(|(_, silent)| *silent)
-}
-
-/// The drained hops, as the sender and the place among its hops.
-fn drained(said: &[Option<Vec<Word>>]) -> impl Iterator<Item = (NodeId, usize)> {
-    let of = |(node, said): (usize, &Option<Vec<Word>>)| {
-        let words = said.iter().flatten().enumerate();
-        let drained = words.filter(|(_, (state, _))| *state == HopState::Drained);
-        drained.map(|(at, _)| (NodeId::from(node), at)).collect::<Vec<_>>()
-    };
-    said.iter().enumerate().flat_map(of)
 }
 
 fn names_failure(report: &Report) -> bool {
     !report.drained.is_empty() || report.hops.iter().any(|state| hop_state(*state).was_broken())
-}
-
-fn origin(node: &str) -> Origin {
-    Origin(u64::from_be_bytes(digest(node)))
-}
-
-const fn hop_state(state: PathState) -> HopState {
-    match state {
-        PathState::Unknown => HopState::Unknown,
-        PathState::Sound => HopState::Sound,
-        PathState::Held => HopState::Held,
-        PathState::Broken => HopState::Broken,
-    }
 }
 
 const fn path_state(state: HopState) -> PathState {

@@ -44,6 +44,7 @@ mod input;
 mod job;
 mod judge;
 mod kept_free;
+mod known;
 mod moves;
 mod paths;
 mod prepared;
