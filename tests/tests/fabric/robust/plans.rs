@@ -76,7 +76,7 @@ impl Small {
         let directory = lab.directory.node("n0").join("state");
         let state = std::fs::read(directory.join("state.json")).unwrap();
         let small = Self(directory.display().to_string());
-        let mount = ["-t", "tmpfs", "-o", "size=1m", "tressed", &small.0];
+        let mount = ["-t", "tmpfs", "-o", "size=1m,mode=755", "tressed", &small.0];
         assert!(Command::new("mount").args(mount).status().unwrap().success());
         std::fs::write(directory.join("state.json"), state).unwrap();
         small
