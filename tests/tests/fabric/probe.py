@@ -3,7 +3,8 @@
 Standard input: one line of JSON with the stations, then one line per round. VLAN 0 is untagged.
 Standard output: one line per round, [[sender, vlan, receiver, copies], ...]; a station that gets its
 own frame back is among the receivers. A round listens for its seconds, and on while frames still
-arrive, as they do late on a slow machine, up to ten times as long.
+arrive, as they do late on a slow machine, up to ten times as long. A frame of an earlier round that comes once, later
+still, is late; one that comes again circles, and has the sender -1.
 """
 import ctypes, json, os, select, socket, struct, sys, time
 
@@ -30,7 +31,7 @@ stations = json.loads(sys.stdin.readline())
 sockets = [open_station(s["netns"], s["interface"]) for s in stations]
 receiver = {s: k for k, s in enumerate(sockets)}
 print("ready", flush=True)
-number = 0
+number, ever = 0, {}
 for line in sys.stdin:
     spec = json.loads(line)
     sent, copies = {}, {}
@@ -53,7 +54,9 @@ for line in sys.stdin:
                 continue
             key = (int.from_bytes(frame[at + 6:at + 10], "big"), receiver[s])
             copies[key] = copies.get(key, 0) + 1
+            ever[key] = ever.get(key, 0) + 1
             late = time.monotonic() + spec["seconds"]
             end = max(end, min(late, begun + 10 * spec["seconds"]))
-    answer = [[*sent.get(n, (-1, -1)), to, c] for (n, to), c in sorted(copies.items())]
+    judged = [(key, c) for key, c in sorted(copies.items()) if key[0] in sent or ever[key] > 1]
+    answer = [[*sent.get(n, (-1, -1)), to, c] for (n, to), c in judged]
     print(json.dumps(answer), flush=True)
