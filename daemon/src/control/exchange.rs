@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde::Serialize;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
-use tokio::net::unix::OwnedWriteHalf;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{broadcast, mpsc};
 use tresse_control::{Access, Call, Event, INTERFACE, NodeError};
 use zlink::tokio::unix::Stream;
@@ -73,7 +73,7 @@ pub(crate) async fn converse(stream: UnixStream, node: Node, gone: &Cell<bool>) 
             }
             let begun = dropped + seen > 0;
             buffer.reserve(READ_BYTES);
-            let read = read.read_buf(&mut buffer);
+            let read = more_of(&mut read, &mut buffer);
             let read = match begun {
                 true => tokio::time::timeout(READ_PATIENCE, read).await.map_err(|_| {
                     io::Error::new(io::ErrorKind::TimedOut, "the client does not go on")
@@ -121,6 +121,19 @@ pub(crate) async fn converse(stream: UnixStream, node: Node, gone: &Cell<bool>) 
                 Ok(reply) => out.send(&Reply::new(reply.parameters())).await?,
                 Err(error) => out.send(&error).await?,
             },
+        }
+    }
+}
+
+/// Reads what is there, at least a byte; 0: the end. Not by `read_buf`, which takes a read that fills less than the buffer
+/// for the last one until new data come, and on a Unix socket it may not be: then a call was never read to its end (seen
+/// on 6.18 with calls of megabytes).
+async fn more_of(read: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    loop {
+        read.readable().await?;
+        match read.try_read_buf(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            result => return result,
         }
     }
 }

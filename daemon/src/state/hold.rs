@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
-use nix::unistd::geteuid;
+use nix::unistd::{User, geteuid};
 
+/// The user that the unit runs the daemon as. Root may run one for once.
+const USER: &str = "tresse";
 /// How long to wait for a killed daemon to release the lock: the kernel closes its sockets first.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -129,11 +131,14 @@ impl Hold {
     }
 }
 
-/// May nobody but its owner, who is this user or root, write in a directory? Others could plant links there.
+/// May nobody but its owner, who is this user, root, or the user of the unit, write in a directory? Others could plant
+/// links there.
 fn is_own(directory: &Path) -> io::Result<()> {
     let metadata = fs::metadata(directory)?;
     let owner = metadata.uid();
-    if owner != 0 && owner != geteuid().as_raw() {
+    let of_unit =
+        || User::from_name(USER).ok().flatten().is_some_and(|user| user.uid.as_raw() == owner);
+    if owner != 0 && owner != geteuid().as_raw() && !of_unit() {
         let words = format!("it belongs to user {owner}");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
     }
