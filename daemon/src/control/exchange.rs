@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use serde::Serialize;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{broadcast, mpsc};
 use tresse_control::{Access, Call, Event, INTERFACE, NodeError};
 use zlink::tokio::unix::Stream;
@@ -22,19 +22,12 @@ use zlink::{Connection, Reply};
 
 use super::call::{Asked, Message, SERVICE, no_interface};
 use super::events::watch;
-use super::permission::may_change;
+use super::incoming::Incoming;
+use super::permission::permit;
 use super::request::{Request, ask};
 
-/// Longest call in bytes: a cluster file that lists thousands of nodes, with its lock.
-const REQUEST_BYTES: usize = 16 * 1024 * 1024;
-/// Longest call in bytes of who may change nothing: what such calls carry is short.
-const READER_BYTES: usize = 64 * 1024;
-/// A client that stops in the middle of a call for this long is disconnected.
-const READ_PATIENCE: Duration = Duration::from_secs(30);
 /// A client that does not read its reply for this long is disconnected.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes read at a time.
-const READ_BYTES: usize = 16 * 1024;
 
 /// The channels that connect a connection with the main loop.
 #[derive(Debug, Clone)]
@@ -55,48 +48,16 @@ pub(crate) async fn converse(stream: UnixStream, node: Node, gone: &Cell<bool>) 
     // Used only to get the peer's credentials; never read or written.
     let named = Stream::try_from(stream.try_clone()?).map_err(io::Error::other)?;
     let mut peer = Connection::new(named);
-    let (mut read, mut write) = UnixStream::from_std(stream)?.into_split();
-    let mut buffer = Vec::new();
-    let mut seen = 0;
-    // Bytes of a call that is too long for who sends it, and is not kept.
-    let mut dropped = 0;
-    loop {
-        let Some(end) = buffer[seen..].iter().position(|byte| *byte == 0) else {
-            seen = buffer.len();
-            if dropped + seen > REQUEST_BYTES {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long"));
-            }
-            if seen > READER_BYTES && refused(&mut peer).await.is_err() {
-                dropped += seen;
-                buffer.clear();
-                seen = 0;
-            }
-            let begun = dropped + seen > 0;
-            buffer.reserve(READ_BYTES);
-            let read = more_of(&mut read, &mut buffer);
-            let read = match begun {
-                true => tokio::time::timeout(READ_PATIENCE, read).await.map_err(|_| {
-                    io::Error::new(io::ErrorKind::TimedOut, "the client does not go on")
-                })?,
-                false => read.await,
-            };
-            if read? == 0 {
-                return Ok(());
-            }
-            continue;
-        };
-        let end = seen + end;
-        if std::mem::take(&mut dropped) > 0 {
-            buffer.drain(..=end);
-            seen = 0;
-            if let Err(error) = refused(&mut peer).await {
+    let (read, mut write) = UnixStream::from_std(stream)?.into_split();
+    let mut incoming = Incoming::new(read);
+    while let Some(call) = incoming.next(&mut peer).await? {
+        let message = match call {
+            Ok(call) => Message::parse(&call)?,
+            Err(error) => {
                 send(&mut write, &error).await?;
+                continue;
             }
-            continue;
-        }
-        let message = Message::parse(&buffer[..end])?;
-        buffer.drain(..=end);
-        seen = 0;
+        };
         let (oneway, more) = (message.oneway(), message.streams());
         let asked = message.asked();
         if gone.get() && !oneway {
@@ -123,19 +84,7 @@ pub(crate) async fn converse(stream: UnixStream, node: Node, gone: &Cell<bool>) 
             },
         }
     }
-}
-
-/// Reads what is there, at least a byte; 0: the end. Not by `read_buf`, which takes a read that fills less than the buffer
-/// for the last one until new data come, and on a Unix socket it may not be: then a call was never read to its end (seen
-/// on 6.18 with calls of megabytes).
-async fn more_of(read: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> io::Result<usize> {
-    loop {
-        read.readable().await?;
-        match read.try_read_buf(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            result => return result,
-        }
-    }
+    Ok(())
 }
 
 /// The name and version of this service.
@@ -161,20 +110,9 @@ async fn answer(
     peer: &mut Connection<Stream>,
 ) -> Result<tresse_control::Reply, NodeError> {
     if call.access() == Access::Group {
-        refused(peer).await?;
+        permit(peer).await?;
     }
     ask(&node.requests, call).await
-}
-
-/// Refuses a peer that may change nothing.
-async fn refused(peer: &mut Connection<Stream>) -> Result<(), NodeError> {
-    let peer = peer.peer_credentials().await.map_err(|error| NodeError::Internal {
-        message: format!("the caller's credentials: {error}"),
-    })?;
-    match may_change(peer) {
-        true => Ok(()),
-        false => Err(NodeError::NotPermitted { uid: peer.unix_user_id().as_raw() }),
-    }
 }
 
 /// Writes the replies to one call.

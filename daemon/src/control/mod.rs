@@ -7,6 +7,7 @@
 pub(crate) mod call;
 mod events;
 pub(crate) mod exchange;
+mod incoming;
 mod listener;
 mod permission;
 mod request;
