@@ -43,13 +43,11 @@ impl<'a> Left<'a> {
         let cluster = plan.cluster();
         let (remaining, heals) = (Remaining::of(cluster), cluster.routing.paths > 1);
         let joins = heals && remaining.as_ref().is_some_and(Remaining::joins_paths);
-        let pairs = plan.pairs().filter(|_| joins);
-        let crossings = |path: &Path| -> Vec<Crossing> {
-            path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect()
+        let crossed = |(src, dst): (NodeId, NodeId)| {
+            let paths = plan.paths(src, dst);
+            ((src, dst), paths.iter().map(|path| crossed(plan, path)).collect())
         };
-        let paths = pairs
-            .map(|(src, dst)| ((src, dst), plan.paths(src, dst).iter().map(crossings).collect()));
-        let paths = paths.collect();
+        let paths = plan.pairs().filter(|_| joins).map(crossed).collect();
         Self { plan, parts: FabricParts::of(cluster, plan.graph()), remaining, heals, paths }
     }
 
@@ -78,11 +76,7 @@ impl<'a> Left<'a> {
         if self.goes_by_hops() {
             return None;
         }
-        let crossings = |path: &Path| -> Vec<Crossing> {
-            path.segments.iter().flat_map(|segment| self.plan.crossings(segment)).collect()
-        };
-        let whole =
-            |path: &&Path| crossings(path).iter().all(|crossing| !broken.contains(crossing));
+        let whole = |path: &&Path| is_whole(&crossed(self.plan, path), broken);
         paths.iter().find(whole).map(|path| path.id.rank)
     }
 
@@ -140,9 +134,7 @@ impl<'a> Left<'a> {
     /// Is a hop broken: a cable, or all planned paths from one node to another?
     fn is_broken(&self, broken: &BTreeSet<Crossing>, from: NodeId, hop: Hop) -> bool {
         match self.paths.get(&(from, hop.to)) {
-            Some(paths) => {
-                paths.iter().all(|path| path.iter().any(|crossing| broken.contains(crossing)))
-            }
+            Some(paths) => !paths.iter().any(|path| is_whole(path, broken)),
             None => is_broken(broken, from, hop),
         }
     }
@@ -168,9 +160,17 @@ impl<'a> Left<'a> {
     }
 }
 
+/// What a path crosses.
+fn crossed(plan: &Plan, path: &Path) -> Vec<Crossing> {
+    path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect()
+}
+
+fn is_whole(crossed: &[Crossing], broken: &BTreeSet<Crossing>) -> bool {
+    crossed.iter().all(|crossing| !broken.contains(crossing))
+}
+
 fn is_broken(broken: &BTreeSet<Crossing>, from: NodeId, hop: Hop) -> bool {
-    let crossings = [Crossing::Out(from, hop.nic), Crossing::In(hop.to, hop.to_nic)];
-    crossings.iter().any(|crossing| broken.contains(crossing))
+    !is_whole(&[Crossing::Out(from, hop.nic), Crossing::In(hop.to, hop.to_nic)], broken)
 }
 
 /// All crossings of some parts.

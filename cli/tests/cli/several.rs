@@ -31,18 +31,18 @@ fn where_nodes_route_whoever_cables_join_is_reached() {
     assert!(text.contains("cut off         0 pairs that cables join\n"), "{text}");
 }
 
-/// With switches, and so many paths a pair.
-fn mesh(paths: u32) -> String {
+/// A file with switches, and so many paths a pair. It goes with its directory.
+fn mesh(paths: u32) -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mesh.toml");
     let fabric = "[fabric]\ntopology = { kind = \"mesh\", dims = [3, 3] }\n";
-    format!("{fabric}[routing]\npaths = {paths}\n")
+    std::fs::write(&file, format!("{fabric}[routing]\npaths = {paths}\n")).unwrap();
+    (directory, file.display().to_string())
 }
 
 #[test]
 fn planned_paths_are_joined_where_a_pair_has_no_whole_one() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("mesh.toml");
-    std::fs::write(&file, mesh(2)).unwrap();
-    let file = file.display().to_string();
+    let (_directory, file) = mesh(2);
     let two = failures(&file, "2", 0);
     assert_eq!((&two["cut"], &two["max_paths"]), (&json!(0), &json!(2)));
     assert!(two["two_paths"].as_u64() > Some(0), "{two}");
@@ -59,10 +59,7 @@ fn planned_paths_are_joined_where_a_pair_has_no_whole_one() {
 
 #[test]
 fn what_planned_paths_do_not_answer_is_named() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("mesh.toml");
-    std::fs::write(&file, mesh(1)).unwrap();
-    let file = file.display().to_string();
+    let (_directory, file) = mesh(1);
     let two = failures(&file, "2", 1);
     assert!(two["cut"].as_u64() > Some(0), "{two}");
     let first = &two["first_cut"];

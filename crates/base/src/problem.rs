@@ -195,8 +195,8 @@ type Fault = (Range<usize>, ProblemKind, String, Option<String>);
 #[derive(Debug, Default)]
 pub struct Found {
     faults: Vec<Fault>,
-    /// Names that hostlists of the file were expanded to.
-    names: usize,
+    /// How many names hostlists of the file were expanded to.
+    pub names: usize,
 }
 
 impl Found {
@@ -209,13 +209,6 @@ impl Found {
         help: impl Into<Option<String>>,
     ) {
         self.faults.push((span.clone(), kind, message.into(), help.into()));
-    }
-
-    /// Counts the names that a hostlist was expanded to, and returns how many there were before.
-    pub const fn count_names(&mut self, names: usize) -> usize {
-        let before = self.names;
-        self.names += names;
-        before
     }
 
     /// Whether nothing was found.

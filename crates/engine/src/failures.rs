@@ -80,10 +80,13 @@ impl Engine {
         };
         for from in nodes().filter(|from| !off.contains(from)) {
             for (at, hop) in known.remaining.hops(from).iter().enumerate() {
-                if is_broken(from, at) && !off.contains(&hop.to) && known.remaining.joins_paths() {
+                if !is_broken(from, at) || off.contains(&hop.to) {
+                    continue;
+                }
+                if known.remaining.joins_paths() {
                     let pair = format!("{} -> {}", name(from), name(hop.to));
                     broken.entry(("pair", pair)).or_default().insert(name(from));
-                } else if is_broken(from, at) && !off.contains(&hop.to) {
+                } else {
                     // One name for both directions.
                     let mut ends = [(from, hop.nic), (hop.to, hop.to_nic)];
                     ends.sort_unstable();

@@ -30,9 +30,8 @@ pub fn permits<'a>(
             | Operation::DeleteLink { name } => Some(name.as_str()),
             Operation::AddAddress { interface, .. }
             | Operation::DeleteAddress { interface, .. } => Some(interface.as_str()),
-            // Router advertisements are accepted before and after (K7), so nothing changes for a
-            // peer.
-            // What an interface forwards changes nothing for a peer of this node.
+            // Nothing changes for a peer: router advertisements are accepted before and after (K7), and what
+            // an interface forwards is not for this node.
             Operation::WriteSysctl { key, .. }
                 if key == ALL_FORWARDING || is_accept_ra(key) || forwards(key) =>
             {
@@ -65,9 +64,7 @@ pub fn permits<'a>(
 
 /// Does a sysctl decide whether one interface forwards?
 fn forwards(key: &str) -> bool {
-    let interface = sysctl_interface(key);
-    let one = interface.is_some_and(|interface| interface != "all" && interface != "default");
-    one && (key.ends_with("/forwarding") || is_force_forwarding(key))
+    sysctl_interface(key).is_some() && (key.ends_with("/forwarding") || is_force_forwarding(key))
 }
 
 /// Checks that a change of the kernel has not changed the route to any management peer. The maps

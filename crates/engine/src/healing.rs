@@ -85,7 +85,9 @@ impl Engine {
         };
         let dark = self.dark();
         let dark = dark.iter().map(String::as_str).collect();
-        if let Some(report) = self.report_of(&current, &dark)
+        let remaining = current.index.remaining.as_ref();
+        let own = remaining.map(|remaining| self.own_words(&current, remaining, &dark));
+        if let Some(report) = own.as_ref().map(|own| report_of(&current, own))
             && self.healing.said.as_ref() != Some(&report)
         {
             self.healing.said = Some(report.clone());
@@ -93,7 +95,7 @@ impl Engine {
             out.push(Effect::Originate { fabric, node, report: Box::new(report) });
         }
         let old = self.held_plan();
-        let known = self.known(&current, &dark);
+        let known = own.and_then(|own| self.known_with(&current, own));
         let of_old = old.as_ref().and_then(|old| self.known(old, &dark));
         let words = |known: Option<&Known<'_>>| known.map(|known| known.words.clone());
         let seen = Seen {
@@ -137,6 +139,7 @@ impl Engine {
         let (remaining, me) = (known.remaining, plan.id);
         let nexthops = self.used(plan, dark);
         let state = |node, at| known.state(node, at);
+        let (joins, ipv6) = (remaining.joins_paths(), self.forwards_ipv6());
         let mut healed = Healed::default();
         for pair in plan.index.pairs() {
             let dst = pair[0].id.dst;
@@ -146,7 +149,6 @@ impl Engine {
             }
             let ways = remaining.ways(dst, state, |node| known.speaks(node));
             let destinations = pair[0].nexthops.iter().map(|(prefix, _)| *prefix);
-            let joins = remaining.joins_paths();
             let (hop, other) = match ways[me.index()] {
                 // By its own paths, which are chosen where the plan's are.
                 Way::Around { hop, .. } if joins && hop.to == dst => continue,
@@ -163,7 +165,7 @@ impl Engine {
             };
             for prefix in destinations {
                 // No node is sent through that does not forward it.
-                if joins && !prefix.address.is_ipv4() && !self.forwards_ipv6() {
+                if joins && !prefix.address.is_ipv4() && !ipv6 {
                     continue;
                 }
                 let nexthop = |hop: Hop| {
@@ -188,26 +190,25 @@ impl Engine {
         healed
     }
 
-    /// What this node has to say; `None` where nodes do not route.
-    fn report_of(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Option<Report> {
-        let words = self.own_words(plan, plan.index.remaining.as_ref()?, dark);
-        let places = |says: fn(&Word) -> bool| {
-            let words = words.iter().enumerate().filter(move |(_, word)| says(word));
-            words.map(|(at, _)| at).collect()
-        };
-        Some(Report {
-            generation: plan.digest(),
-            silent: places(|(_, silent)| *silent),
-            drained: places(|(state, _)| *state == HopState::Drained),
-            hops: words.iter().map(|(state, _)| path_state(*state)).collect(),
-            ..Report::default()
-        })
-    }
-
     /// Does this node forward IPv6 where paths are joined? Others of the fabric are taken to be alike.
     fn forwards_ipv6(&self) -> bool {
         let mut sysctls = self.view.iter().flat_map(|view| view.observed.sysctls.keys());
         sysctls.any(|key| is_force_forwarding(key))
+    }
+}
+
+/// What this node has to say, knowing this of its own hops.
+fn report_of(plan: &Prepared, own: &[Word]) -> Report {
+    let places = |says: fn(&Word) -> bool| {
+        let words = own.iter().enumerate().filter(move |(_, word)| says(word));
+        words.map(|(at, _)| at).collect()
+    };
+    Report {
+        generation: plan.digest(),
+        silent: places(|(_, silent)| *silent),
+        drained: places(|(state, _)| *state == HopState::Drained),
+        hops: own.iter().map(|(state, _)| path_state(*state)).collect(),
+        ..Report::default()
     }
 }
 

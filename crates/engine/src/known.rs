@@ -1,9 +1,10 @@
 //! What this node knows of the hops of a plan: of its own by the sessions that watch its paths, of those of others by what
 //! they say, and of those that say nothing by the word of their neighbours.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_base::id::{NodeId, PathId};
+use tresse_base::id::NodeId;
 use tresse_liveness::records::PathState;
 use tresse_plan::remaining::{HopState, Remaining};
 use tresse_reconcile::Nexthop;
@@ -36,10 +37,15 @@ impl Known<'_> {
 
 impl Engine {
     /// What is known of the hops of a plan; `None` if the planned routes answer it, as nothing is broken and one part is
-    /// drained at most, or if nodes do not route.
+    /// drained at most, or if failures are not gone round.
     pub(super) fn known<'a>(&self, plan: &'a Prepared, dark: &BTreeSet<&str>) -> Option<Known<'a>> {
+        let own = self.own_words(plan, plan.index.remaining.as_ref()?, dark);
+        self.known_with(plan, own)
+    }
+
+    /// The same with what this node knows of its own hops.
+    pub(super) fn known_with<'a>(&self, plan: &'a Prepared, own: Vec<Word>) -> Option<Known<'a>> {
         let remaining = plan.index.remaining.as_ref()?;
-        let own = self.own_words(plan, remaining, dark);
         if !own.iter().any(|(state, _)| state.is_avoided()) && !self.healing.failing {
             return None;
         }
@@ -144,27 +150,16 @@ impl Engine {
         used
     }
 
-    /// What is known of a watched path of this node.
-    pub(super) fn state_of(
-        &self,
-        plan: &Prepared,
-        path: PathId,
-        dark: &BTreeSet<&str>,
-    ) -> HopState {
-        let mut all = plan.watches.paths().iter().zip(self.states(plan, dark));
-        all.find(|(watch, _)| watch.id == path).map_or_else(HopState::default, |(_, state)| state)
-    }
-
     /// What is known of the watched paths of this node, in their order.
-    fn states(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Vec<HopState> {
+    pub(super) fn states(&self, plan: &Prepared, dark: &BTreeSet<&str>) -> Vec<HopState> {
         let (dead, sound, [held, _]) = (self.dead(plan), self.sound(plan), self.doubtful(plan));
         let drained = self.stored.steering.drained_paths(plan);
         let watches = plan.watches.paths().iter();
-        let proven: BTreeSet<Crossing> = watches
-            .clone()
-            .filter(|watch| sound.contains(&watch.id))
-            .flat_map(|watch| watch.wires.iter().copied())
-            .collect();
+        // Seldom asked for: most paths have sessions.
+        let proven = LazyCell::new(|| -> BTreeSet<Crossing> {
+            let sound = watches.clone().filter(|watch| sound.contains(&watch.id));
+            sound.flat_map(|watch| watch.wires.iter().copied()).collect()
+        });
         let gates = self.gates(plan);
         // With VLANs its interface is down while one is fused, and may be gone.
         let is_shut = |watch: &Watch| {
@@ -184,7 +179,7 @@ impl Engine {
             _ if watch.wires.iter().all(|wire| proven.contains(wire)) => HopState::Sound,
             _ => HopState::Unknown,
         };
-        watches.map(state).collect()
+        watches.clone().map(state).collect()
     }
 
     /// Has the interface of a nexthop no carrier, or the NIC below it?

@@ -1,8 +1,11 @@
 //! Lists the paths from this node to other nodes, by the plan in force, with the state of each path
 //! (active, standby, broken and so on).
 
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
 use tresse_control::{NodeError, PathLine, PathList};
 use tresse_plan::remaining::HopState;
@@ -40,13 +43,17 @@ impl Engine {
         let dark = self.dark();
         let dark = dark.iter().map(String::as_str).collect();
         let known = self.known(current, &dark);
+        let ids = current.watches.paths().iter().map(|watch| watch.id);
+        let states = LazyCell::new(|| -> BTreeMap<PathId, HopState> {
+            ids.zip(self.states(current, &dark)).collect()
+        });
         let lines = |pair| {
             let mut lines = self.pair(index, pair);
             if let Some(known) = known.as_ref().filter(|_| self.goes_round(pair)) {
                 for (line, path) in lines.iter_mut().zip(pair) {
                     let worst = match index.goes_by_hops() {
                         true => index.worst_hop(path, |node, at| known.state(node, at)),
-                        false => self.state_of(current, path.watched, &dark),
+                        false => states.get(&path.watched).copied().unwrap_or_default(),
                     };
                     line.state = round(worst).into();
                 }

@@ -242,12 +242,12 @@ impl Session {
         self.detection_deadline = self.detection_deadline.map(|at| at.max(until));
     }
 
-    /// A packet that is for this session, as section 6.8.6 says, but for one without our discriminator while the session is
-    /// up: that one changes nothing. The other end says it when it was started anew, and is then silent otherwise; and
-    /// anybody who can send from its address can say it.
+    /// A packet for this session, as section 6.8.6 says, with one exception: while the session is up, a packet without our
+    /// discriminator is ignored, because anybody who can send from the other end's address can send one. An end that
+    /// was started anew sends such packets too; it is heard once the detection time has passed.
     ///
     /// # Errors
-    /// It is for another one, or the session is held down; nothing has changed.
+    /// The packet is for another session, or ignored as said, or the session is held down; nothing has changed.
     pub fn receive(&mut self, packet: &Packet, now: Duration) -> Result<(), Discarded> {
         let mine = self.mine.get();
         if packet.yours != 0 && packet.yours != mine {

@@ -169,13 +169,14 @@ impl Flood {
     fn meet(&mut self) {
         let now = self.epoch.elapsed();
         let Some((_, records)) = &mut self.records else { return };
-        let mut paths: Vec<PathId> = self.neighbours.values().map(|of| of.path).collect();
-        paths.retain(|path| self.there.contains_key(path));
+        let paths = self.neighbours.values().map(|of| of.path);
+        let mut paths: BTreeSet<PathId> =
+            paths.filter(|path| self.there.contains_key(path)).collect();
         if let Some(last) = self.senders.values().max() {
             // Each node by the first of its paths.
-            paths.sort_unstable();
-            paths.dedup_by_key(|path| path.dst);
-            paths.retain(|path| speaks(path.src, path.dst, last.index() + 1));
+            let mut met = BTreeSet::new();
+            let nodes = last.index() + 1;
+            paths.retain(|path| met.insert(path.dst) && speaks(path.src, path.dst, nodes));
         }
         for (number, neighbour) in &mut self.neighbours {
             let session = self.there.get(&neighbour.path).copied();

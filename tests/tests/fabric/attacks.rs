@@ -190,7 +190,7 @@ fn a_local_user_ends_no_session() {
     assert_eq!(silent(&lab), []);
 }
 
-/// Sixteen calls of 16 MB each that do not end, sent by `nobody`, and then one that does.
+/// Fifteen calls of 16 MB each that do not end, sent by `nobody`, and then one that does.
 const ENDLESS: &str = r#"
 import os, socket, sys
 os.setgid(65534)

@@ -24,8 +24,7 @@ pub(super) fn names(text: &At<String>, found: &mut Found) -> Vec<String> {
 }
 
 pub(super) fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<String> {
-    let before = found.count_names(0);
-    if before > limits::NAMES {
+    if found.names > limits::NAMES {
         return Vec::new();
     }
     let names = hostlist::expand(text).unwrap_or_else(|error| {
@@ -33,10 +32,10 @@ pub(super) fn hosts(text: &str, span: &Range<usize>, found: &mut Found) -> Vec<S
         found.add(ProblemKind::BadHostlist, span, error.reason, help);
         Vec::new()
     });
-    // What is written out is as long as the file says.
-    found.count_names(names.len().saturating_sub(1));
-    if before + names.len() > limits::NAMES {
-        let all = before + names.len();
+    let all = found.names + names.len();
+    // What is written out one by one is as long as the file says.
+    found.names += names.len().saturating_sub(1);
+    if all > limits::NAMES {
         let message = format!("up to here hostlists name {all} things, at most {}", limits::NAMES);
         found.add(ProblemKind::BadHostlist, span, message, "shorter ranges".to_owned());
         return Vec::new();

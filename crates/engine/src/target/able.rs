@@ -1,5 +1,5 @@
 //! Reduces the wanted kernel objects to what the running kernel supports: IPv6 forwarding per
-//! interface or for all interfaces (K7), routers that are not heard, and MPTCP only if the kernel has it.
+//! interface or for all interfaces (K7), which routers are heard, and MPTCP only if the kernel has it.
 //!
 //! Linux 6.17 and later set IPv6 forwarding per interface, by the sysctl `force_forwarding`. Older
 //! kernels have one sysctl for all interfaces. When it is set, every interface drops the routes

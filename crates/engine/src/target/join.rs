@@ -18,7 +18,7 @@ use crate::prepared::Prepared;
 /// The sysctls by which interfaces of a plan forward, or by which our own do not: those are there as long as the
 /// interface. None where nodes route, as the plan has them.
 pub(crate) fn join_sysctls(prepared: &Prepared, settings: &Settings) -> BTreeMap<String, String> {
-    let joins = settings.bfd && prepared.index.joins_through(prepared.id);
+    let joins = joins(prepared, settings);
     let families = [true, false].map(|ipv4| prefixes(prepared, ipv4).next().is_some());
     let mut sysctls = BTreeMap::new();
     for interface in prepared.interfaces.keys() {
@@ -33,6 +33,11 @@ pub(crate) fn join_sysctls(prepared: &Prepared, settings: &Settings) -> BTreeMap
         }
     }
     sysctls
+}
+
+/// Do others send over this node, once all planned paths of a pair are broken?
+fn joins(prepared: &Prepared, settings: &Settings) -> bool {
+    settings.bfd && prepared.index.joins_through(prepared.id)
 }
 
 /// Adds what makes this node forward for others by the interfaces of a plan, and what keeps that inside the fabric.
@@ -55,7 +60,7 @@ pub(super) fn join(
         }
     }
     // A gateway forwards to other networks.
-    if settings.bfd && prepared.index.joins_through(prepared.id) && !prepared.index.is_gateway {
+    if joins(prepared, settings) && !prepared.index.is_gateway {
         let all: Vec<Prefix> =
             [true, false].into_iter().flat_map(|ipv4| prefixes(prepared, ipv4)).collect();
         for interface in prepared.interfaces.keys() {
@@ -66,7 +71,7 @@ pub(super) fn join(
 
 /// Takes away what drops packets on NICs that a default route of somebody else leaves by: others forward there too, for
 /// containers of this host for instance, and who is on their wire needs no node of the fabric to leave it.
-pub(super) fn spare_uplinks(wanted: &mut Wanted, observed: &Observed) {
+pub(super) fn exempt_uplinks(wanted: &mut Wanted, observed: &Observed) {
     let uplinks = uplinks(observed);
     let drops = |rule: &GuardRule| match rule {
         GuardRule::Drop { interface, .. } => uplinks.contains(interface.as_str()),

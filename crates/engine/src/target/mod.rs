@@ -64,7 +64,7 @@ pub fn target(plans: &Plans<'_>, settings: &Settings, view: &View) -> Target {
     for plan in [Some(plans.new), plans.old].into_iter().flatten() {
         join::join(&mut wanted, plan.prepared, settings, observed);
     }
-    join::spare_uplinks(&mut wanted, observed);
+    join::exempt_uplinks(&mut wanted, observed);
     let behind = GuardRule::behind(&wanted.guard, &settings.forward_to);
     wanted.guard.extend(behind);
     Target { wanted, pushing, pending }
@@ -78,6 +78,6 @@ pub fn whole(prepared: &Prepared, settings: &Settings, view: &View) -> Wanted {
     let (observed, guarded) = (&view.observed, &view.guarded);
     let mut wanted = able::able(all(prepared, settings.engines), observed, guarded);
     join::join(&mut wanted, prepared, settings, observed);
-    join::spare_uplinks(&mut wanted, observed);
+    join::exempt_uplinks(&mut wanted, observed);
     wanted
 }

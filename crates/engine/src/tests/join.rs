@@ -1,7 +1,5 @@
 //! What makes a node forward for pairs whose planned paths are all broken, and what keeps that inside the fabric.
 
-use tresse_reconcile::ObservedRoute;
-
 use super::watch::plan;
 use super::*;
 
@@ -73,15 +71,7 @@ fn a_nic_that_a_default_route_leaves_by_drops_nothing() {
     for (name, (mac, _)) in &prepared.wanted.nics {
         host.kernel.observed.links.get_mut(name).unwrap().mac = Some(*mac);
     }
-    let route = ObservedRoute {
-        protocol: 4,
-        nexthop: None,
-        interface: Some("eth0".into()),
-        src: None,
-        mtu: None,
-        advmss: None,
-    };
-    host.kernel.observed.routes.insert(("0.0.0.0/0".parse().unwrap(), 0), route);
+    host.kernel.observed.routes.insert(("0.0.0.0/0".parse().unwrap(), 0), foreign("eth0"));
     assert!(host.apply(&prepared).unwrap().is_ok());
     host.settle();
     assert_eq!(forwards(&host)[1], ["eth1"]);

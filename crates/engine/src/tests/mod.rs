@@ -288,6 +288,18 @@ fn settings(canary: bool, sequence: u64) -> Settings {
     }
 }
 
+/// A route of somebody else.
+pub(super) fn foreign(interface: &str) -> ObservedRoute {
+    ObservedRoute {
+        protocol: 4,
+        nexthop: None,
+        interface: Some(interface.into()),
+        src: None,
+        mtu: None,
+        advmss: None,
+    }
+}
+
 /// Two NICs of node 1 and a foreign default route.
 fn bare() -> KernelModel {
     let mut kernel = KernelModel { ifa_proto: true, ..KernelModel::default() };
@@ -306,15 +318,7 @@ fn bare() -> KernelModel {
         };
         kernel.observed.links.insert(name, link);
     }
-    let foreign = ObservedRoute {
-        protocol: 4,
-        nexthop: None,
-        interface: Some("mgmt".into()),
-        src: None,
-        mtu: None,
-        advmss: None,
-    };
-    kernel.observed.routes.insert(("192.0.2.0/24".parse().unwrap(), 0), foreign);
+    kernel.observed.routes.insert(("192.0.2.0/24".parse().unwrap(), 0), foreign("mgmt"));
     for (key, value) in [
         ("net/ipv4/conf/*/rp_filter", "0"),
         ("net/ipv4/conf/*/arp_ignore", "0"),
