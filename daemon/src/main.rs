@@ -35,6 +35,7 @@ fn main() -> ExitCode {
             tracing::error!("{}", chain(&error));
             ExitCode::from(match error {
                 RunError::Config(_)
+                | RunError::Keys(_)
                 | RunError::Engine(_)
                 | RunError::Plan(_)
                 | RunError::State(_) => 3,

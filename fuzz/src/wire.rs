@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tresse_base::units::Mac;
 use tresse_frame::announce::Announcement;
+use tresse_frame::keys::{Keys, TAG};
 use tresse_frame::lldp::Lldp;
 use tresse_frame::records::{self, Origin, PACKET_MOST, RecordsFrame};
 use tresse_liveness::records::{Records, Report};
@@ -18,6 +20,12 @@ pub fn announcement(bytes: &[u8]) {
         let emitted = announcement.emit(source);
         assert_eq!(Announcement::parse(&emitted).ok(), Some((source, announcement)));
     }
+    assert!(Announcement::open(bytes, keys()).is_err(), "nobody but us has the key");
+}
+
+fn keys() -> &'static Keys {
+    static KEYS: OnceLock<Keys> = OnceLock::new();
+    KEYS.get_or_init(|| Keys::parse(&"01".repeat(32)).expect("a key"))
 }
 
 /// Fuzz target for the parser of LLDP frames, which anybody on the wire can send. It panics if parsing
@@ -35,8 +43,10 @@ pub fn lldp(bytes: &[u8]) {
 /// says something that is no packet of records, or if it never stops saying things at once.
 pub fn records(bytes: &[u8]) {
     const FABRIC: [u8; 8] = [7; 8];
+    let nic = Mac([2; 6]);
+    assert!(records::open(bytes.to_vec(), keys(), nic, nic).is_err(), "nobody but us has the key");
     if let Some(frame) = RecordsFrame::parse(bytes) {
-        assert!(frame.packet.len() > PACKET_MOST || bytes.starts_with(&frame.emit()));
+        assert!(frame.packet.len() > PACKET_MOST + TAG || bytes.starts_with(&frame.emit()));
     }
     if let Ok((fabric, items)) = records::parse(bytes) {
         let mut emitter = records::Emitter::new(fabric);

@@ -74,6 +74,11 @@ pub fn run(lab: &Lab, vm: &Vm) -> Result<Code, Failure> {
             vm.put(&there, 0o644, &bytes).map_err(fault)?;
             replace(&mut argv, &path, &file_name(&path));
         }
+        if let Some(path) = &up.key {
+            let there = format!("{cwd}/{}", file_name(path));
+            vm.put(&there, 0o400, &std::fs::read(path)?).map_err(fault)?;
+            replace(&mut argv, path, &file_name(path));
+        }
         if let Some(path) = daemon {
             let there = vm.install(&path).map_err(fault)?;
             if let Some(given) = &up.tressed {

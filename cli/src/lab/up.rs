@@ -38,6 +38,9 @@ pub struct Up {
     /// Watch paths by BFD with this interval in milliseconds. Without it, failures that no carrier shows are not found.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(10..=1000))]
     bfd_ms: Option<u16>,
+    /// Sign what nodes send to each other: a file of keys, as `key_file` of tressed.toml.
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
     /// What forwards labelled frames on transit nodes; `mixed` is kernel and packet on alternate nodes.
     #[arg(long, value_enum, default_value_t)]
     engine: Engine,
@@ -84,6 +87,7 @@ impl Up {
             lock: self.cluster.lock_text()?,
             announce_seconds: self.announce_seconds,
             bfd_ms: self.bfd_ms,
+            key_file: self.key.as_deref().map(std::path::absolute).transpose()?,
             engine: match self.engine {
                 Engine::Auto => LabEngine::Auto,
                 Engine::Kernel => LabEngine::Kernel,

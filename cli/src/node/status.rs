@@ -102,6 +102,11 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
     if status.sessions > 0 {
         writeln!(out, "BFD: {} of {} sessions up", status.sessions_up, status.sessions)?;
     }
+    match &*status.authentication {
+        "required" => writeln!(out, "packets between nodes: signed, others are not taken")?,
+        "optional" => writeln!(out, "packets between nodes: those without a tag are TAKEN TOO")?,
+        _ => {}
+    }
     if !status.drained.is_empty() {
         writeln!(out, "drained: {}", status.drained.join(" "))?;
     }

@@ -52,6 +52,10 @@ pub struct Status {
     /// Number of those that are up.
     #[serde(default)]
     pub sessions_up: u32,
+    /// Are the packets by which nodes speak to each other signed: `none`, `optional` (those without a tag are taken too), or
+    /// `required`. Older daemons leave it out.
+    #[serde(default)]
+    pub authentication: String,
     /// What forwards labelled frames on this node: `none`, `kernel` or `packet`.
     pub engine: String,
     /// What pushes labels onto packets of this node: `none`, `kernel`, or `tun` (the daemon, if the

@@ -140,6 +140,11 @@ impl Engine {
         let nexthops = self.used(plan, dark);
         let state = |node, at| known.state(node, at);
         let (joins, ipv6) = (remaining.joins_paths(), self.forwards_ipv6());
+        let is_broken = |dst| {
+            let mut hops = remaining.hops(me).iter().enumerate();
+            let at = hops.find(|(_, hop)| hop.to == dst).map(|(at, _)| at);
+            at.is_some_and(|at| state(me, at) == HopState::Broken)
+        };
         let mut healed = Healed::default();
         for pair in plan.index.pairs() {
             let dst = pair[0].id.dst;
@@ -153,8 +158,6 @@ impl Engine {
                 // By its own paths, which are chosen where the plan's are.
                 Way::Around { hop, .. } if joins && hop.to == dst => continue,
                 Way::Around { hop, other } => (Some(hop), other),
-                // The planned route stays: without one the kernel would drop what comes back (K10).
-                Way::Cut if joins => continue,
                 Way::Cut => (None, None),
                 Way::Planned | Way::Backup | Way::Unproven => {
                     if remaining.leads_away(me, dst, &ways) {
@@ -165,7 +168,8 @@ impl Engine {
             };
             for prefix in destinations {
                 // No node is sent through that does not forward it.
-                if joins && !prefix.address.is_ipv4() && !ipv6 {
+                let hop = hop.filter(|_| !joins || prefix.address.is_ipv4() || ipv6);
+                if joins && hop.is_none() && !is_broken(dst) {
                     continue;
                 }
                 let nexthop = |hop: Hop| {
@@ -174,7 +178,7 @@ impl Engine {
                     nexthops.find(|nexthop| nexthop.via.is_ipv4() == family).cloned()
                 };
                 let (nexthop, other) = (hop.and_then(nexthop), other.and_then(nexthop));
-                if joins && nexthop.is_none() {
+                if joins && hop.is_some() && nexthop.is_none() {
                     continue;
                 }
                 // What stands behind it is for when its NIC has lost its carrier.

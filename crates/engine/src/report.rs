@@ -36,6 +36,7 @@ impl Engine {
             cut: self.cut(),
             sessions: 0,
             sessions_up: 0,
+            authentication: String::new(),
             engine: self.label_engine().into(),
             source: self.source_engine().into(),
             activity: match (doing, &self.fault) {
@@ -145,11 +146,12 @@ impl Engine {
         let healed = &self.healing.healed.routes;
         let by_healing = |current: &Prepared, pair: &[PathEntry]| {
             let remaining = current.index.remaining.as_ref().filter(|_| self.settings.bfd)?;
-            let mut ways = pair[0].nexthops.iter().filter_map(|(to, _)| healed.get(to));
+            let ways = pair[0].nexthops.iter().filter_map(|(to, _)| healed.get(to));
+            let mut none = ways.map(|way| way.nexthop.is_none()).peekable();
             match remaining.joins_paths() {
                 // A pair that goes round nothing has its planned paths.
-                true => ways.next().is_some().then_some(false),
-                false => Some(ways.any(|way| way.nexthop.is_none())),
+                true => none.peek().is_some().then(|| none.all(|none| none)),
+                false => Some(none.any(|none| none)),
             }
         };
         let fails = move |current: &Prepared, entry: &PathEntry| {

@@ -24,6 +24,14 @@
 //! | 34 | 8 | sequence number, never reused by a sender |
 //! | 42 | 8 | FNV-1a hash of the generation (digest) of the plan by which the sender sends |
 //! | 50 | 10 | zero: padding to the shortest Ethernet frame (60 bytes without FCS) |
+//!
+//! A signed one is longer, and differs from offset 50 on:
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 50 | 1 | number of the key, 1 to 255 |
+//! | 51 | 1 | zero |
+//! | 52 | 16 | the tag, over offsets 6 to 52 |
 
 use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
 use pnet::packet::{MutablePacket as _, Packet as _};
@@ -33,6 +41,7 @@ use tresse_base::id::{NodeId, Vid};
 use tresse_base::units::Mac;
 
 use self::format::{Content, ContentPacket, MutableContentPacket};
+use crate::keys::{Keys, Purpose, TAG};
 
 /// The EtherType of announcement frames, 0x88B5: Local Experimental EtherType 1.
 pub const ETHERTYPE: u16 = 0x88b5;
@@ -41,6 +50,12 @@ pub const GROUP: Mac = Mac([0x03, 0x54, 0x52, 0x53, 0x45, 0x01]);
 /// Length of an announcement frame in bytes, without 802.1Q tag and FCS.
 pub const FRAME_LEN: usize = 60;
 
+/// Length of a signed announcement frame in bytes, without 802.1Q tag and FCS.
+pub const SIGNED_LEN: usize = TAG_AT + TAG;
+
+const TAG_AT: usize = 52;
+/// Where what a tag covers begins: at the source.
+const COVERED_AT: usize = 6;
 const MAGIC: u32 = u32::from_be_bytes(*b"TRSE");
 const VERSION: u8 = 1;
 const CONTENT_END: usize = 50;
@@ -153,6 +168,9 @@ pub enum WireError {
         /// The VID.
         found: u16,
     },
+    /// Without a tag, or with one that no key of this node makes.
+    #[error("announcement without a tag by a key of this node")]
+    Unsigned,
     /// Bytes after the fields that are not zero.
     #[error("announcement with data after its fields")]
     Padding,
@@ -184,6 +202,37 @@ impl Announcement {
             padding: Vec::new(),
         });
         frame
+    }
+
+    /// The whole frame from `source`, signed if this node signs.
+    #[must_use]
+    pub fn signed(&self, source: Mac, keys: &Keys) -> Vec<u8> {
+        let plain = self.emit(source);
+        let mut frame = plain[..CONTENT_END].to_vec();
+        frame.extend([keys.number(), 0]);
+        match keys.sign(Purpose::Announcement, &[&frame[COVERED_AT..]]) {
+            Some((_, tag)) => [&frame[..], &tag].concat(),
+            None => plain.into(),
+        }
+    }
+
+    /// Reads a whole frame without 802.1Q tag as [`parse`](Self::parse), if it is signed as this node wants it.
+    ///
+    /// # Errors
+    /// As [`WireError`] lists; any bytes give an answer.
+    pub fn open(frame: &[u8], keys: &Keys) -> Result<(Mac, Self), WireError> {
+        let Some((covered, tag)) =
+            frame.split_at_checked(TAG_AT).filter(|_| frame.len() > FRAME_LEN)
+        else {
+            let read = Self::parse(frame)?;
+            return if keys.takes_unsigned() { Ok(read) } else { Err(WireError::Unsigned) };
+        };
+        let tag = tag.try_into().map_err(|_| WireError::Long { found: frame.len() })?;
+        let read = Self::parse(&covered[..CONTENT_END])?;
+        let tagged = (covered[CONTENT_END], tag);
+        let taken = covered[TAG_AT - 1] == 0
+            && keys.takes(Purpose::Announcement, &tagged, &[&covered[COVERED_AT..]]);
+        if taken { Ok(read) } else { Err(WireError::Unsigned) }
     }
 
     /// Reads a whole frame without tag: its source and its content. Padding may be absent.
@@ -295,6 +344,27 @@ mod tests {
         assert_eq!(with(19, 3), WireError::Kind { found: 3 });
         assert_eq!(with(20, 0x10), WireError::Vid { found: 0x1064 });
         assert_eq!(with(59, 1), WireError::Padding);
+    }
+
+    #[test]
+    fn a_signed_frame_is_taken_as_it_was_sent() {
+        let keys = Keys::parse(&"01".repeat(32)).unwrap();
+        let frame = canary().signed(SOURCE, &keys);
+        assert_eq!(frame.len(), SIGNED_LEN);
+        assert_eq!(Announcement::open(&frame, &keys), Ok((SOURCE, canary())));
+        assert_eq!(Announcement::open(&frame, &Keys::default()), Err(WireError::Unsigned));
+        for at in 0..frame.len() {
+            let mut changed = frame.clone();
+            changed[at] ^= 1;
+            assert!(Announcement::open(&changed, &keys).is_err(), "byte {at}");
+            assert!(Announcement::open(&frame[..at], &keys).is_err(), "{at} bytes");
+        }
+        let plain = canary().emit(SOURCE);
+        assert_eq!(canary().signed(SOURCE, &Keys::default()), plain);
+        assert_eq!(Announcement::open(&plain, &Keys::default()), Ok((SOURCE, canary())));
+        assert_eq!(Announcement::open(&plain, &keys), Err(WireError::Unsigned));
+        let longer = [&frame[..], &[0]].concat();
+        assert_eq!(Announcement::open(&longer, &keys), Err(WireError::Long { found: 69 }));
     }
 
     #[test]

@@ -53,14 +53,19 @@ pub struct EchoReply<'a> {
 }
 
 /// Decodes an echo reply as a raw socket returns it: ICMP behind its IPv4 header, ICMPv6 without
-/// header. `None` for any other bytes. The kernel has checked the checksum.
+/// header. `None` for any other bytes. The checksum is left alone.
 #[must_use]
 pub fn reply(bytes: &[u8], ipv4: bool) -> Option<EchoReply<'_>> {
     let header = match ipv4 {
         true => usize::from(Ipv4Packet::new(bytes)?.get_header_length()) * 4,
         false => 0,
     };
-    let bytes = bytes.get(header..)?;
+    message(bytes.get(header..)?, ipv4)
+}
+
+/// Decodes an echo reply without the IP header before it. `None` for any other bytes. The checksum is left alone.
+#[must_use]
+pub fn message(bytes: &[u8], ipv4: bool) -> Option<EchoReply<'_>> {
     let echo = EchoReplyPacket::new(bytes)?;
     let kind = if ipv4 { IcmpTypes::EchoReply.0 } else { Icmpv6Types::EchoReply.0 };
     if (echo.get_icmp_type().0, echo.get_icmp_code().0) != (kind, 0) {

@@ -10,6 +10,7 @@
 //! | 2 | 2 | number of the key of the packet's authentication tag; 0: none |
 //! | 4 | 8 | FNV-1a hash of the fabric's name |
 //! | 12 | | items |
+//! | | 16 | the tag, where there is one: over the MAC addresses of sender and receiver, and all that comes before |
 //!
 //! An item, and likewise a field of a record:
 //!
@@ -39,6 +40,7 @@ mod ethernet;
 
 use pnet::packet::Packet as _;
 use serde::{Deserialize, Serialize};
+use tresse_base::units::Mac;
 
 pub use self::ethernet::{ETHERTYPE, FRAME_MOST, RecordsFrame};
 use self::format::{
@@ -46,8 +48,9 @@ use self::format::{
     MutableHeaderPacket, MutableIdentityPacket, MutableItemHeaderPacket, MutableTermPacket, Term,
     TermPacket,
 };
+use crate::keys::{Keys, Purpose, TAG};
 
-/// The largest packet in bytes: it fits into each planned path with all its labels.
+/// The largest packet in bytes, without tag: it fits into each planned path with all its labels.
 pub const PACKET_MOST: usize = 1400;
 /// The largest content of a record in bytes.
 pub const FIELDS_MOST: usize = PACKET_MOST - HEADER - ITEM - IDENTITY - TERM;
@@ -176,12 +179,15 @@ pub enum RecordsError {
         /// The version.
         found: u8,
     },
-    /// With an authentication tag, which has not been agreed on.
+    /// With an authentication tag, which nobody has taken off.
     #[error("packet of records with a tag by key {key}, expected none")]
     Tagged {
         /// Number of the key.
         key: u16,
     },
+    /// Without an authentication tag, or with one that no key of this node makes.
+    #[error("packet of records without a tag by a key of this node")]
+    Unsigned,
     /// An item, or a field of a record, that ends after the packet, or has not the size of its kind.
     #[error("item of kind {kind} at byte {at} of a packet of records has the wrong length")]
     Length {
@@ -190,6 +196,43 @@ pub enum RecordsError {
         /// Where it begins.
         at: usize,
     },
+}
+
+/// The packet with a tag, from one NIC to another, if this node signs.
+///
+/// # Panics
+/// If the packet is no whole one.
+#[must_use]
+pub fn sign(mut packet: Vec<u8>, keys: &Keys, from: Mac, to: Mac) -> Vec<u8> {
+    let number = keys.number();
+    let mut header = MutableHeaderPacket::new(&mut packet).expect("it begins with its header");
+    header.set_key(number.into());
+    let tag = keys.sign(Purpose::Records, &[&from.0, &to.0, &packet]);
+    packet.extend(tag.into_iter().flat_map(|(_, tag)| tag));
+    packet
+}
+
+/// The packet without the tag that it came with, from one NIC to another.
+///
+/// # Errors
+/// [`RecordsError::Unsigned`] if this node does not take it.
+pub fn open(mut packet: Vec<u8>, keys: &Keys, from: Mac, to: Mac) -> Result<Vec<u8>, RecordsError> {
+    let unsigned = RecordsError::Unsigned;
+    let key = HeaderPacket::new(&packet).map_or(0, |header| header.get_key());
+    if key == 0 {
+        return if keys.takes_unsigned() { Ok(packet) } else { Err(unsigned) };
+    }
+    let length = packet.len().checked_sub(TAG).filter(|length| *length >= HEADER);
+    let (covered, tag) = packet.split_at(length.ok_or(unsigned)?);
+    let tagged = u8::try_from(key).ok().zip(tag.first_chunk().copied()).ok_or(unsigned)?;
+    if !keys.takes(Purpose::Records, &tagged, &[&from.0, &to.0, covered]) {
+        return Err(unsigned);
+    }
+    packet.truncate(packet.len() - TAG);
+    if let Some(mut header) = MutableHeaderPacket::new(&mut packet) {
+        header.set_key(0);
+    }
+    Ok(packet)
 }
 
 /// A packet of records, read: the fabric and the items of known kinds, in order.
@@ -406,6 +449,32 @@ mod tests {
         let mut bytes = good;
         bytes[12] = 9;
         assert_eq!(parse(&bytes), Ok((FABRIC, vec![Item::Request(id(4, 5, 6))])));
+    }
+
+    #[test]
+    fn a_signed_packet_is_taken_from_its_sender_alone() {
+        let keys = Keys::parse(&format!("{}\nnone", "01".repeat(32))).unwrap();
+        let only = Keys::parse(&"01".repeat(32)).unwrap();
+        let (from, to) = (Mac([2; 6]), Mac([4; 6]));
+        let plain = emit(&[Item::Offer(id(1, 2, 3))]);
+        let signed = sign(plain.clone(), &keys, from, to);
+        assert_eq!(signed.len(), plain.len() + TAG);
+        assert!(matches!(parse(&signed), Err(RecordsError::Tagged { .. })));
+        assert_eq!(open(signed.clone(), &only, from, to), Ok(plain.clone()));
+        for (keys, from, to) in
+            [(&only, to, from), (&only, from, from), (&Keys::default(), from, to)]
+        {
+            assert_eq!(open(signed.clone(), keys, from, to), Err(RecordsError::Unsigned));
+        }
+        for at in 0..signed.len() {
+            let mut changed = signed.clone();
+            changed[at] ^= 1;
+            assert_eq!(open(changed, &only, from, to), Err(RecordsError::Unsigned), "byte {at}");
+            assert_eq!(open(signed[..at].to_vec(), &only, from, to), Err(RecordsError::Unsigned));
+        }
+        assert_eq!(sign(plain.clone(), &Keys::default(), from, to), plain);
+        assert_eq!(open(plain.clone(), &keys, from, to), Ok(plain.clone()));
+        assert_eq!(open(plain, &only, from, to), Err(RecordsError::Unsigned));
     }
 
     #[test]

@@ -120,6 +120,9 @@ fn start_one(
     if options.lock.is_some() {
         text += &format!("lock = {:?}\n", directory.path.join("tresse.lock"));
     }
+    if let Some(path) = &options.key_file {
+        text += &format!("key_file = {path:?}\n");
+    }
     if let Some(seconds) = options.announce_seconds {
         text += &format!("announce_seconds = {seconds}\n");
     }

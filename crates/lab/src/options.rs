@@ -23,6 +23,8 @@ pub struct UpOptions {
     /// Milliseconds between the packets of a BFD session; `None`: no path is watched. A lab shares its
     /// processors, and counters are to show what was sent by its users.
     pub bfd_ms: Option<u16>,
+    /// File of the keys by which the daemons know each other's packets.
+    pub key_file: Option<PathBuf>,
     /// Engine by which daemons forward labelled frames.
     pub engine: LabEngine,
     /// Engine by which daemons push labels: the `source` of their `tressed.toml`.

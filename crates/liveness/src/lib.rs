@@ -10,8 +10,8 @@
 //! - [`records`] passes what each node knows of its own paths on to all nodes.
 //!
 //! The caller passes the time, as a monotonic [`Duration`](std::time::Duration), and turns packets
-//! into bytes. Not implemented: demand mode, echo mode, and authentication; packets with
-//! authentication are refused.
+//! into bytes. `seal` signs them with the keys of the fabric, if there are any. Not implemented: demand mode, echo mode,
+//! and the authentication types of RFC 5880.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ mod event;
 mod lateness;
 mod packet;
 pub mod records;
+mod seal;
 mod sending;
 mod session;
 mod table;
@@ -27,6 +28,7 @@ mod watching;
 
 pub use event::{PathEvent, SessionLine};
 pub use packet::{Diagnostic, MalformedPacket, Packet, SessionState};
+pub use seal::Seal;
 pub use sending::{Datagram, Dropped, Echo, Encapsulation, PacketContent, Sending};
 pub use session::{Change, Discarded, Outgoing, Session, Timing};
 pub use table::{Secrets, SessionTable};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
 
-use crate::Packet;
+use crate::{MULTI_HOP_PORT, Packet, SINGLE_HOP_PORT};
 
 /// A packet that a BFD session wants sent, and how: along a planned path, or by the kernel's
 /// routes.
@@ -75,12 +75,22 @@ pub struct Datagram<'a> {
     pub ifindex: u32,
     /// Source address.
     pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
     /// Its TTL or hop limit.
     pub ttl: u8,
     /// Was it sent to [`MULTI_HOP_PORT`](crate::MULTI_HOP_PORT)?
     pub multi_hop: bool,
     /// Its payload.
     pub payload: &'a [u8],
+}
+
+impl Datagram<'_> {
+    /// The port that it was sent to.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        if self.multi_hop { MULTI_HOP_PORT } else { SINGLE_HOP_PORT }
+    }
 }
 
 /// Why a received datagram or echo reply was dropped.
@@ -92,4 +102,8 @@ pub enum Dropped {
     Ttl,
     /// For no session of ours, or none that is planned.
     Unknown,
+    /// Not signed by a key of this node.
+    Unsigned,
+    /// It may be a copy of an older packet.
+    Replayed,
 }

@@ -238,9 +238,8 @@ impl SessionTable {
         };
         let id = found.ok_or(Dropped::Unknown)?;
         let path = &self.entries[&id].path;
-        let from = datagram.source == path.destination
-            || path.nodes.is_some_and(|(_, node)| node == datagram.source);
-        if !from {
+        let ends = (datagram.destination, datagram.source);
+        if ends != self::ends(path) && Some(ends) != path.nodes {
             return Err(Dropped::Unknown);
         }
         match self.arrived(path, datagram)? {
@@ -260,9 +259,11 @@ impl SessionTable {
     /// By which way a datagram for the session of `path` came.
     fn arrived(&self, path: &WatchedPath, datagram: &Datagram<'_>) -> Result<Arrived, Dropped> {
         let Datagram { ifindex, ttl, multi_hop, .. } = *datagram;
-        let arrival = path.arrival.as_ref().and_then(|name| self.interfaces.get(name));
-        let there = arrival.is_none_or(|arrival| arrival.ifindex == ifindex);
         let planned = || self.interfaces.values().any(|other| other.ifindex == ifindex);
+        let there = match &path.arrival {
+            Some(name) => self.interfaces.get(name).is_none_or(|there| there.ifindex == ifindex),
+            None => planned(),
+        };
         if there && multi_hop == (path.transits > 0) && ttl >= 255 - path.transits {
             Ok(Arrived::ByPath)
         } else if multi_hop && ttl >= 255 - HOPS_MOST && planned() {

@@ -1,6 +1,8 @@
 //! The daemon's configuration file `tressed.toml`: paths, sockets and safety settings of this host.
 //! It never describes the fabric.
 
+mod keys;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +10,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use tresse_base::text::{read_help, suggestion};
 use tresse_base::units::Prefix;
+use tresse_frame::keys::Keys;
 use tresse_liveness::Timing;
+
+pub use self::keys::KeyFileError;
 
 /// Path of the daemon's configuration file, unless another one is given on the command line.
 pub const DEFAULT_PATH: &str = "/etc/tresse/tressed.toml";
@@ -31,6 +36,8 @@ pub struct Config {
     pub management: Vec<IpAddr>,
     /// Networks behind this node that packets of the fabric may be forwarded to.
     pub forward_to: Vec<Prefix>,
+    /// File of the keys by which nodes know each other's packets; `None`: no packet is signed.
+    pub key_file: Option<PathBuf>,
     /// Refuse what cannot be guarded, instead of warning.
     pub strict: bool,
     /// Period of announcements; default: a third of the switches' ageing time.
@@ -145,6 +152,7 @@ impl Default for Config {
             state_dir: "/var/lib/tresse".into(),
             management: Vec::new(),
             forward_to: Vec::new(),
+            key_file: None,
             strict: false,
             announce_seconds: None,
             canary: true,
@@ -185,7 +193,7 @@ pub enum ConfigError {
     },
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "cluster",
     "lock",
     "node",
@@ -193,6 +201,7 @@ const KEYS: [&str; 14] = [
     "state_dir",
     "management",
     "forward_to",
+    "key_file",
     "strict",
     "announce_seconds",
     "canary",
@@ -253,6 +262,14 @@ impl Config {
         Err(ConfigError::Syntax { path: path.to_path_buf(), message: wrong })
     }
 
+    /// The keys of the fabric; without a file of keys, none.
+    ///
+    /// # Errors
+    /// [`KeyFileError`].
+    pub fn keys(&self) -> Result<Keys, KeyFileError> {
+        self.key_file.as_deref().map_or_else(|| Ok(Keys::default()), keys::load)
+    }
+
     /// The lock to use with the configured cluster file.
     #[must_use]
     pub fn lock_path(&self) -> Option<PathBuf> {
@@ -280,6 +297,7 @@ mod tests {
             state_dir = "/var/lib/x"
             management = ["192.0.2.1", "2001:db8::1"]
             forward_to = ["172.17.0.0/16"]
+            key_file = "/etc/tresse/fabric.key"
             strict = true
             announce_seconds = 30
             canary = false

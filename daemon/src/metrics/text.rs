@@ -19,6 +19,7 @@ const KNOWN: &[Known] = &[
     ("announcements_received_total", "Announcements received.", &[]),
     ("announcements_sent_total", "Announcements sent.", &[]),
     ("announcements_unsent_total", "Announcements that could not be sent.", &[]),
+    ("announcements_unsigned_total", "Announcements without a tag by a key of this node.", &[]),
     (
         "announcements_wrong_vlan_total",
         "Announcements received on another VLAN than they were sent on.",
@@ -26,10 +27,16 @@ const KNOWN: &[Known] = &[
     ),
     ("bfd_echoes_sent_total", "Echo requests to paths whose session was silent.", &[]),
     ("bfd_late_wakeups_total", "Delays of this host after which no path was judged.", &[]),
-    ("bfd_malformed_total", "Datagrams that are not BFD control packets.", &[]),
+    ("bfd_malformed_total", "Damaged frames and datagrams that are not BFD control packets.", &[]),
     ("bfd_packets_received_total", "BFD control packets and echo replies accepted.", &[]),
     ("bfd_packets_sent_total", "BFD control packets sent.", &[]),
     ("bfd_paths_broken", "Paths that are broken or held down.", &[]),
+    (
+        "bfd_ports_taken",
+        "UDP ports of BFD, by address, that another program of this host has.",
+        &[],
+    ),
+    ("bfd_replayed_total", "Signed BFD control packets that may be copies of older ones.", &[]),
     ("bfd_sessions", "BFD sessions.", &[]),
     (
         "bfd_slowdown",
@@ -38,6 +45,7 @@ const KNOWN: &[Known] = &[
     ),
     ("bfd_unknown_total", "BFD control packets for no session of this node.", &[]),
     ("bfd_unsent_total", "BFD control packets that could not be sent.", &[]),
+    ("bfd_unsigned_total", "BFD control packets without a tag by a key of this node.", &[]),
     ("bfd_wrong_ttl_total", "BFD control packets dropped because of their TTL.", &[]),
     (
         "forward_dropped_frames_total",
@@ -84,6 +92,7 @@ const KNOWN: &[Known] = &[
     ("records_held_total", "Records that were not taken: too many, too often, or forged.", &[]),
     ("records_refused_total", "Frames of records from no neighbour, or malformed.", &[]),
     ("records_unsent_total", "Frames of records that could not be sent.", &[]),
+    ("records_unsigned_total", "Frames of records without a tag by a key of this node.", &[]),
     ("repairs_total", "Repairs of drift.", &[]),
 ];
 

@@ -3,7 +3,7 @@
 
 use tokio::sync::oneshot;
 use tresse_base::id::Vid;
-use tresse_control::{Call, Counters, Introduced, NodeError, Reply};
+use tresse_control::{Applied, Call, Counters, Introduced, NodeError, Reply, Status};
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 
 use super::{Daemon, RunError, chain, not_persisted, tried};
@@ -70,8 +70,43 @@ impl Daemon {
         counters
     }
 
-    /// Applies the configured files. If they have errors, the plan stays.
+    /// Reads the keys again.
+    fn reload_keys(&mut self) -> Result<(), NodeError> {
+        let wrong = |error| NodeError::Internal { message: format!("key_file: {error}") };
+        let keys = self.config.keys().map_err(wrong)?;
+        if keys != self.keys {
+            tracing::info!(
+                ?keys,
+                "signs with the first of these keys, by their public numbers, and takes all of them"
+            );
+            self.detector.set_keys(&keys);
+            self.announcers.set_keys(keys.clone());
+            self.flood.set_keys(keys.clone());
+            self.keys = keys;
+        }
+        Ok(())
+    }
+
+    /// Reads the keys, and applies the configured files. If they have errors, the keys and the plan stay.
     pub(super) fn reload(&mut self, answer: Option<Sender>) {
+        if let Err(error) = self.reload_keys() {
+            match answer {
+                Some(answer) => drop(answer.send(Err(error))),
+                None => {
+                    tracing::error!(%error, "reload failed: the old keys and the old plan are kept")
+                }
+            }
+            return;
+        }
+        if self.config.cluster.is_none() && self.config.key_file.is_some() {
+            // All that is configured has been read.
+            let Status { generation, pending, confirm_seconds, .. } = self.status();
+            let applied = Applied { generation, operations: Vec::new(), pending, confirm_seconds };
+            if let Some(answer) = answer {
+                let _ = answer.send(Ok(Reply::Applied(applied)));
+            }
+            return;
+        }
         let none = || NodeError::Internal {
             message: "tressed.toml names no cluster file: set `cluster`".into(),
         };

@@ -7,6 +7,7 @@ use std::io::Read as _;
 use tokio::sync::watch;
 use tresse_base::random::Random;
 use tresse_control::CounterLine;
+use tresse_frame::keys::Keys;
 use tresse_linux::bfd::{Bfd, BfdError};
 use tresse_liveness::{PathEvent, Secrets, SessionState, Watching};
 
@@ -35,25 +36,28 @@ fn refused(source: std::io::Error) -> BfdError {
 #[derive(Default)]
 pub struct Detector {
     running: Option<(Bfd, watch::Receiver<PathEvent>)>,
+    /// Why it could not start.
+    fault: Option<String>,
 }
 
 impl Detector {
     /// Starts the thread as configured. If that fails, no path is watched.
-    pub fn start(&mut self, choice: BfdChoice) {
+    pub fn start(&mut self, choice: BfdChoice, keys: &Keys) {
         if !choice.enabled {
             return;
         }
-        match secrets().and_then(|secrets| Bfd::start(choice.timing(), secrets)) {
+        let secrets = secrets().and_then(|first| Ok([first, secrets()?]));
+        match secrets.and_then(|secrets| Bfd::start(choice.timing(), secrets)) {
             Ok(bfd) => {
+                bfd.set_keys(keys.clone());
                 let seen = bfd.path_events();
                 self.running = Some((bfd, seen));
             }
             Err(error) => {
                 let error = chain(&error);
-                tracing::warn!(
-                    error,
-                    "BFD does not run: failures without carrier loss are not detected"
-                );
+                let fault = "BFD does not run, and no path is watched: failures without carrier loss are not detected";
+                tracing::error!(error, "{fault}");
+                self.fault = Some(format!("{fault}: {error}"));
             }
         }
     }
@@ -61,6 +65,18 @@ impl Detector {
     /// Ends all sessions, and tells the peers that this is not a failure (AdminDown).
     pub fn stop(&mut self) {
         self.running = None;
+    }
+
+    /// Signs by these keys from now on.
+    pub fn set_keys(&self, keys: &Keys) {
+        if let Some((bfd, _)) = &self.running {
+            bfd.set_keys(keys.clone());
+        }
+    }
+
+    /// Why no path is watched although they should be.
+    pub fn fault(&self) -> Option<String> {
+        self.fault.clone()
     }
 
     /// Watches exactly the paths of `watching`.

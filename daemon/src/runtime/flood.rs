@@ -17,7 +17,8 @@ use tokio::time::Instant;
 use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Mac;
 use tresse_control::CounterLine;
-use tresse_frame::records::{Origin, RecordsFrame};
+use tresse_frame::keys::Keys;
+use tresse_frame::records::{Origin, RecordsFrame, open, sign};
 use tresse_linux::kernel::RecordsSocket;
 use tresse_liveness::records::{Records, Report};
 use tresse_liveness::{PathEvent, Watching};
@@ -47,8 +48,10 @@ pub struct Flood {
     there: BTreeMap<PathId, u32>,
     /// The nodes by the MAC addresses of their NICs, where the ends of paths are not neighbours.
     senders: Arc<BTreeMap<Mac, NodeId>>,
+    keys: Keys,
     unsent: u64,
     refused: u64,
+    unsigned: u64,
 }
 
 /// A node that a hop leads to.
@@ -79,7 +82,7 @@ impl Drop for Socket {
 
 impl Flood {
     /// Without neighbours. `seed`: another one on each node.
-    pub fn new(seed: u64) -> Self {
+    pub fn new(seed: u64, keys: Keys) -> Self {
         Self {
             epoch: Instant::now(),
             seed,
@@ -90,14 +93,21 @@ impl Flood {
             next: 0,
             there: BTreeMap::new(),
             senders: Arc::default(),
+            keys,
             unsent: 0,
             refused: 0,
+            unsigned: 0,
         }
     }
 
     /// Sets the channel for received frames. Without one (`--once`) no socket is opened.
     pub fn deliver_to(&mut self, frames: mpsc::Sender<Received>) {
         self.frames = Some(frames);
+    }
+
+    /// Signs by these keys, and takes what is signed by them, from now on.
+    pub fn set_keys(&mut self, keys: Keys) {
+        self.keys = keys;
     }
 
     /// Speaks to the neighbours among the ends of these paths.
@@ -219,7 +229,12 @@ impl Flood {
             self.refused += 1;
             return;
         };
-        if let Err(error) = records.hear(*number, &frame.packet, self.epoch.elapsed()) {
+        let RecordsFrame { source, destination, packet } = frame.clone();
+        let Ok(packet) = open(packet, &self.keys, source, destination) else {
+            self.unsigned += 1;
+            return;
+        };
+        if let Err(error) = records.hear(*number, &packet, self.epoch.elapsed()) {
             tracing::debug!(interface, %error, "records");
             self.refused += 1;
         }
@@ -247,6 +262,7 @@ impl Flood {
         for (number, packet) in out {
             let sent = self.neighbours.get(&number).is_some_and(|to| {
                 let socket = self.sockets.iter().find(|((name, _), _)| *name == to.interface);
+                let packet = sign(packet, &self.keys, to.own, to.mac);
                 let frame = RecordsFrame { source: to.own, destination: to.mac, packet };
                 socket.is_some_and(|(_, socket)| socket.socket.send(&frame).is_ok())
             });
@@ -262,6 +278,7 @@ impl Flood {
             ("records_held_total", records.map_or(0, |records| records.held)),
             ("records_refused_total", self.refused),
             ("records_unsent_total", self.unsent),
+            ("records_unsigned_total", self.unsigned),
         ]
         .map(|(name, value)| CounterLine { name: name.into(), object: String::new(), value })
         .into()

@@ -40,10 +40,11 @@ use self::neighbours::Neighbours;
 pub use self::prepare::{Identity, prepare};
 use self::push::Source;
 use self::tried::Tried;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, KeyFileError};
 use crate::control::{BindError, unix_ms};
 use crate::state::{Hold, HoldError, StateError, StateFile};
 use tresse_engine::{CallId, Effect, Engine, Engines, Execution, Input, Prepared, Settings, View};
+use tresse_frame::keys::Keys;
 use tresse_linux::kernel;
 use tresse_linux::sys;
 
@@ -56,6 +57,9 @@ pub enum RunError {
     /// The configuration file has errors.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The file of keys cannot be used.
+    #[error("key_file: {0}")]
+    Keys(#[from] KeyFileError),
     /// `strict` demands what this kernel cannot do.
     #[error("engine = \"kernel\": {0}")]
     Engine(#[from] kernel::NoKernelEngine),
@@ -104,6 +108,7 @@ pub struct Daemon {
     neighbours: Neighbours,
     forwarder: Forwarder,
     source: Source,
+    keys: Keys,
     detector: Detector,
     flood: Flood,
     /// The plan of the last dry run of an apply.
@@ -120,6 +125,7 @@ impl Daemon {
     /// # Errors
     /// [`RunError::Hold`], [`RunError::State`], [`RunError::Engine`].
     pub fn new(config: Config) -> Result<Self, RunError> {
+        let keys = config.keys()?;
         let hold = Hold::take(&config.state_dir)?;
         if hold.is_full() {
             tracing::warn!(
@@ -154,12 +160,13 @@ impl Daemon {
             next_call: 0,
             events: broadcast::Sender::new(EVENTS),
             event_seq: 0,
-            announcers: Announcers::default(),
+            announcers: Announcers::new(keys.clone()),
             neighbours: Neighbours::default(),
             forwarder: Forwarder::default(),
             source: Source::default(),
             detector: Detector::default(),
-            flood: Flood::new(unix_ms()),
+            flood: Flood::new(unix_ms(), keys.clone()),
+            keys,
             tried: None,
             failure: None,
             journal: std::env::var_os("JOURNAL_STREAM").is_some(),
@@ -168,7 +175,21 @@ impl Daemon {
 
     fn status(&self) -> Status {
         let (sessions, sessions_up) = self.detector.sessions();
-        Status { sessions, sessions_up, ..self.engine.status(self.now()) }
+        let authentication = match (self.keys.signs(), self.keys.takes_unsigned()) {
+            (true, false) => "required",
+            (false, true) if self.keys == Keys::default() => "none",
+            _ => "optional",
+        };
+        let status = self.engine.status(self.now());
+        let fault = status.fault.or_else(|| self.detector.fault());
+        Status {
+            sessions,
+            sessions_up,
+            authentication: authentication.into(),
+            in_sync: status.in_sync && fault.is_none(),
+            fault,
+            ..status
+        }
     }
 
     fn now(&self) -> u64 {

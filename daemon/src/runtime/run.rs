@@ -69,7 +69,7 @@ impl Daemon {
         let period = self.config.announce_seconds.map(|s| Duration::from_secs(s.into()));
         self.neighbours.listen(period);
 
-        self.detector.start(self.config.bfd);
+        self.detector.start(self.config.bfd, &self.keys);
         let configured = self.planned()?;
         self.step(Input::Start { configured });
         notify::ready();

@@ -25,6 +25,7 @@ mod flat;
 mod flows;
 mod frr;
 mod guide;
+mod keys;
 mod lab;
 mod leftovers;
 mod metrics;
@@ -81,6 +82,7 @@ const ROUTED: &[Tests] = &[
     robust::TESTS,
     steer::ROUTED,
     guide::TESTS,
+    keys::TESTS,
     shares::TESTS,
     networkd::TESTS,
     flat::TESTS,

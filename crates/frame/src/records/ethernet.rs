@@ -9,7 +9,7 @@
 //! | 6 | 6 | source, the NIC's MAC |
 //! | 12 | 2 | EtherType 0x88B6 |
 //! | 14 | 2 | length of the packet: short frames are padded |
-//! | 16 | | the packet |
+//! | 16 | | the packet, with its tag |
 
 use pnet::packet::Packet as _;
 use pnet::packet::ethernet::{EtherType, EthernetPacket, MutableEthernetPacket};
@@ -18,11 +18,12 @@ use tresse_base::units::Mac;
 
 use self::format::{Length, LengthPacket, MutableLengthPacket};
 use super::PACKET_MOST;
+use crate::keys::TAG;
 
 /// The EtherType of records, 0x88B6: Local Experimental EtherType 2.
 pub const ETHERTYPE: u16 = 0x88b6;
 /// The longest frame in bytes, without tag and FCS.
-pub const FRAME_MOST: usize = HEADER + PACKET_MOST;
+pub const FRAME_MOST: usize = HEADER + PACKET_MOST + TAG;
 
 const HEADER: usize = 16;
 
@@ -54,10 +55,11 @@ impl RecordsFrame {
     /// The whole frame, without padding.
     ///
     /// # Panics
-    /// If the packet is longer than [`PACKET_MOST`].
+    /// If the packet is longer than [`PACKET_MOST`] and a tag.
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
-        assert!(self.packet.len() <= PACKET_MOST, "a packet of records has at most 1,400 bytes");
+        let most = PACKET_MOST + TAG;
+        assert!(self.packet.len() <= most, "a packet of records has at most {most} bytes");
         let mut frame = vec![0; HEADER];
         let mut ethernet = MutableEthernetPacket::new(&mut frame).expect("16 bytes");
         ethernet.set_destination(MacAddr::from(self.destination.0));

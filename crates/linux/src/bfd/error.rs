@@ -5,15 +5,6 @@ use std::io;
 /// Why BFD could not be started. Without it no path is watched for failures.
 #[derive(Debug, thiserror::Error)]
 pub enum BfdError {
-    /// Another program has the port.
-    #[error(
-        "UDP port {port} is another program's: end that BFD daemon (FRR's bfdd?), or set `bfd = {{ \
-         enabled = false }}` in tressed.toml"
-    )]
-    Taken {
-        /// Which.
-        port: u16,
-    },
     /// The kernel refused a step.
     #[error("{step} (CAP_NET_RAW is needed)")]
     Refused {

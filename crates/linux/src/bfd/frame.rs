@@ -1,6 +1,5 @@
 //! Encodes BFD control packets and ICMP echo requests with the Ethernet, MPLS and IP headers of
-//! their path (RFC 5881 section 4, RFC 5883, RFC 3032, RFC 792, RFC 4443), and decodes echo
-//! replies.
+//! their path (RFC 5881 section 4, RFC 5883, RFC 3032, RFC 792, RFC 4443).
 
 use std::net::IpAddr;
 
@@ -12,9 +11,9 @@ use pnet::packet::udp::{self, MutableUdpPacket};
 use pnet::util::MacAddr;
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
-use tresse_frame::echo::{self, EchoReply};
+use tresse_frame::echo;
 use tresse_frame::mpls;
-use tresse_liveness::{Echo, Encapsulation, PacketContent};
+use tresse_liveness::{Echo, Encapsulation, PacketContent, Seal};
 
 /// Class selector 6, of network control (RFC 2474).
 const DSCP: u8 = 48;
@@ -24,10 +23,16 @@ const UDP_HEADER: usize = 8;
 type Ends = (IpAddr, IpAddr);
 
 /// The frame of a packet that follows a planned path.
-pub(super) fn planned(headers: &Encapsulation, content: &PacketContent) -> Vec<u8> {
+pub(super) fn planned(
+    headers: &Encapsulation,
+    content: &PacketContent,
+    seal: &mut Seal,
+) -> Vec<u8> {
     let ends = (headers.source, headers.destination);
     let packet = match content {
-        PacketContent::Control { ports, packet } => datagram(ends, *ports, &packet.emit()),
+        PacketContent::Control { ports, packet } => {
+            datagram(ends, *ports, &seal.sign(ends, ports.1, &packet.emit()))
+        }
         PacketContent::Echo(echo) => request(*echo, ends),
     };
     ethernet(headers.from, headers.to, &headers.labels, &packet)
@@ -67,12 +72,6 @@ fn request(asked: Echo, ends: Ends) -> Vec<u8> {
         if ipv6 { IpNextHeaderProtocols::Icmpv6 } else { IpNextHeaderProtocols::Icmp },
         &bytes,
     )
-}
-
-/// An answer to an echo, as a raw socket gives it: ICMP with the IP header before it, ICMPv6 without.
-pub(super) fn answer(bytes: &[u8], ipv4: bool) -> Option<Echo> {
-    let EchoReply { identifier, sequence, data } = echo::reply(bytes, ipv4)?;
-    Some(Echo { identifier, sequence, session: u32::from_be_bytes(*data.first_chunk()?) })
 }
 
 fn packet((from, to): Ends, protocol: IpNextHeaderProtocol, payload: &[u8]) -> Vec<u8> {
@@ -162,22 +161,6 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_is_known_by_its_answer_alone() {
-        let echo = Echo { identifier: 7, sequence: 9, session: 0x0102_0304 };
-        for ipv4 in [true, false] {
-            let mut bytes = request(echo, ends(ipv4));
-            let header = if ipv4 { 20 } else { 40 };
-            let read = |bytes: &[u8]| answer(if ipv4 { bytes } else { &bytes[header..] }, ipv4);
-            assert_eq!(read(&bytes), None, "a request");
-            bytes[header] = if ipv4 { 0 } else { 129 };
-            assert_eq!(read(&bytes), Some(echo));
-            assert_eq!(read(&bytes[..bytes.len() - 1]), None, "cut short");
-        }
-        assert_eq!(answer(&[0x4f], true), None);
-        assert_eq!(answer(&[], true), None);
-    }
-
-    #[test]
     fn labels_come_before_the_packet() {
         let (from, to) = (Mac([1; 6]), Mac([2; 6]));
         let packet = datagram(ends(true), (50_000, 4784), &[]);
@@ -190,7 +173,8 @@ mod tests {
         let headers =
             Encapsulation { ifindex: 1, from, to, labels: vec![Label(16)], source, destination };
         let echo = Echo { identifier: 7, sequence: 9, session: 5 };
-        let echoed = planned(&headers, &PacketContent::Echo(echo));
+        let mut seal = Seal::new(Box::new(|| 1));
+        let echoed = planned(&headers, &PacketContent::Echo(echo), &mut seal);
         assert_eq!(echoed[..14], labelled[..14]);
         assert_eq!(echoed[18..], request(echo, ends(true)));
         let ipv6 = ethernet(from, to, &[], &datagram(ends(false), (1, 2), &[]));

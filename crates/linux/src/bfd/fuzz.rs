@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Mac;
+use tresse_frame::keys::Keys;
 use tresse_liveness::{
-    Datagram, PacketContent, Sending, SendingInterface, SessionTable, Timing, WatchedPath, Watching,
+    Datagram, Echo, PacketContent, Seal, Sending, SendingInterface, SessionTable, Timing,
+    WatchedPath, Watching,
 };
 
 use super::frame;
+use super::received::{Arrival, decode};
 
 /// Gives `bytes` to two BFD sessions as a sequence of received packets of 27 bytes each: three
 /// bytes say how the packet arrives (UDP or echo reply, interface, source, TTL, delay), 24 are its
 /// content. A discriminator near the maximum is replaced by one that the sessions use, because a
-/// fuzzer cannot guess these.
+/// fuzzer cannot guess these. All bytes together are then decoded as a received frame.
 ///
 /// # Panics
 /// If the sessions accept a datagram whose TTL shows that it cannot have come along a planned path,
@@ -32,12 +35,15 @@ pub fn bfd(bytes: &[u8]) {
         now += Duration::from_millis(wait.into());
         let payload = &spoken(payload, &reported)[..];
         if choice & 0x80 != 0 {
-            let echo = frame::answer(payload, choice & 1 != 0);
-            let _ = echo.map(|echo| table.answered(echo, now));
+            let session = payload.get(8..).and_then(|rest| rest.first_chunk());
+            let session = session.map_or(0, |session| u32::from_be_bytes(*session));
+            let identifier = table.identifier().wrapping_add((choice & 1).into());
+            let _ = table.answered(Echo { identifier, sequence: 0, session }, now);
         } else {
             let datagram = Datagram {
                 ifindex: (choice & 3).into(),
                 source: [10, 0, 0, choice >> 2 & 3].into(),
+                destination: [10, 0, 0, choice >> 6 & 1].into(),
                 ttl: if choice & 0x20 == 0 { 255 } else { ttl },
                 multi_hop: choice & 0x10 != 0,
                 payload,
@@ -52,6 +58,21 @@ pub fn bfd(bytes: &[u8]) {
         assert!(event.sessions.len() <= 2);
     }
     table.stop(now, &mut out);
+    if let Some(Arrival::Control(datagram)) = decode(bytes, 1) {
+        assert!(datagram.payload.len() < bytes.len());
+    }
+    let keys = Keys::parse(&"01".repeat(32)).expect("a key");
+    let mut seal = Seal::new(Box::new(|| 1));
+    seal.set_keys(keys);
+    let datagram = Datagram {
+        ifindex: 1,
+        source: [10, 0, 0, 1].into(),
+        destination: [10, 0, 0, 0].into(),
+        ttl: 255,
+        multi_hop: false,
+        payload: bytes,
+    };
+    assert!(seal.open(&datagram).is_err(), "signed without the key");
 }
 
 /// What is at the place of `your discriminator` and of an echo's session, from a number from the end.
@@ -70,7 +91,8 @@ fn spoken(payload: &[u8], reported: &BTreeSet<u32>) -> Vec<u8> {
 fn number(sending: &Sending) -> Option<u32> {
     match sending {
         Sending::Planned(headers, content) => {
-            assert!(!frame::planned(headers, content).is_empty());
+            let mut seal = Seal::new(Box::new(|| 1));
+            assert!(!frame::planned(headers, content, &mut seal).is_empty());
             match content {
                 PacketContent::Control { packet, .. } => Some(packet.mine),
                 PacketContent::Echo(_) => None,

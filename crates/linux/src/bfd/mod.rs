@@ -4,13 +4,18 @@
 //!
 //! - `frame` encodes packets, which are sent through `AF_PACKET`, so that they follow their path
 //!   whatever routes are installed.
-//! - `sockets` receives: control packets by UDP, echo replies by raw sockets.
+//! - `sockets` receives through `AF_PACKET` too what `filter` lets through, and `received` decodes it: no program of the
+//!   host can take packets away or forge them, and no route keeps them out.
+//! - `ports` holds the UDP ports, so that the kernel does not say that they are closed.
 //! - `worker` is the thread.
 
 mod error;
+mod filter;
 mod frame;
 #[doc(hidden)]
 pub mod fuzz;
+mod ports;
+mod received;
 mod sockets;
 mod worker;
 

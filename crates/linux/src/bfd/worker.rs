@@ -12,10 +12,15 @@ use std::time::{Duration, Instant};
 
 use crate::sys::readiness;
 use tokio::sync::watch;
-use tresse_liveness::{Dropped, PathEvent, Secrets, Sending, SessionTable, Timing, Watching};
+use tresse_frame::keys::Keys;
+use tresse_liveness::{
+    Datagram, Dropped, PathEvent, Seal, Secrets, Sending, SessionTable, Timing, WatchedPath,
+    Watching,
+};
 
 use super::error::BfdError;
-use super::sockets::{Arrival, Received, Sockets};
+use super::received::Arrival;
+use super::sockets::{Received, Sockets};
 
 /// What was counted.
 #[derive(Debug, Default)]
@@ -24,16 +29,27 @@ struct Counting {
     malformed: AtomicU64,
     ttl: AtomicU64,
     unknown: AtomicU64,
+    unsigned: AtomicU64,
+    replayed: AtomicU64,
     sent: AtomicU64,
     echoes: AtomicU64,
     late: AtomicU64,
     slowdown: AtomicU64,
     unsent: AtomicU64,
+    taken: AtomicU64,
+}
+
+/// What the thread is told.
+enum Order {
+    /// Watch exactly this.
+    Watch(Watching),
+    /// Sign by these keys, and take what is signed by them.
+    Keys(Keys),
 }
 
 /// Handle of the running thread that holds the BFD sessions of this node.
 pub struct Bfd {
-    orders: Option<mpsc::Sender<Watching>>,
+    orders: Option<mpsc::Sender<Order>>,
     wake: UnixStream,
     seen: watch::Receiver<PathEvent>,
     counting: Arc<Counting>,
@@ -42,13 +58,14 @@ pub struct Bfd {
 
 impl Bfd {
     /// Starts the thread, with nothing to watch, in the caller's network namespace. `secrets`: see
-    /// [`SessionTable::with`].
+    /// [`SessionTable::with`] and [`Seal::new`].
     ///
     /// # Errors
     /// [`BfdError`].
-    pub fn start(timing: Timing, secrets: Secrets) -> Result<Self, BfdError> {
+    pub fn start(timing: Timing, secrets: [Secrets; 2]) -> Result<Self, BfdError> {
         let refused = |step| move |source| BfdError::Refused { step, source };
-        let table = SessionTable::with(timing, secrets);
+        let [of_sessions, of_seal] = secrets;
+        let table = SessionTable::with(timing, of_sessions);
         let sockets = Sockets::open(table.identifier())?;
         let (wake, woken) = UnixStream::pair().map_err(refused("make a pair of sockets"))?;
         for end in [&wake, &woken] {
@@ -62,6 +79,7 @@ impl Bfd {
             table,
             sockets,
             ordered,
+            seal: Seal::new(of_seal),
             woken,
             path_events,
             epoch,
@@ -77,7 +95,16 @@ impl Bfd {
 
     /// Watches exactly this.
     pub fn set(&self, watching: Watching) {
-        let sent = self.orders.as_ref().map(|orders| orders.send(watching));
+        self.order(Order::Watch(watching));
+    }
+
+    /// Signs by these keys, and takes what is signed by them, from now on. Without any at first.
+    pub fn set_keys(&self, keys: Keys) {
+        self.order(Order::Keys(keys));
+    }
+
+    fn order(&self, order: Order) {
+        let sent = self.orders.as_ref().map(|orders| orders.send(order));
         if sent.is_some_and(|sent| sent.is_ok()) {
             // Full: it is awake already.
             let _ = (&self.wake).write(&[0]);
@@ -92,7 +119,7 @@ impl Bfd {
 
     /// What was counted, by name.
     #[must_use]
-    pub fn counters(&self) -> [(&'static str, u64); 11] {
+    pub fn counters(&self) -> [(&'static str, u64); 14] {
         let counting = &*self.counting;
         let seen = self.seen.borrow();
         [
@@ -103,8 +130,11 @@ impl Bfd {
             ("bfd_malformed_total", counting.malformed.load(Relaxed)),
             ("bfd_wrong_ttl_total", counting.ttl.load(Relaxed)),
             ("bfd_unknown_total", counting.unknown.load(Relaxed)),
+            ("bfd_unsigned_total", counting.unsigned.load(Relaxed)),
+            ("bfd_replayed_total", counting.replayed.load(Relaxed)),
             ("bfd_echoes_sent_total", counting.echoes.load(Relaxed)),
             ("bfd_unsent_total", counting.unsent.load(Relaxed)),
+            ("bfd_ports_taken", counting.taken.load(Relaxed)),
             ("bfd_late_wakeups_total", counting.late.load(Relaxed)),
             ("bfd_slowdown", counting.slowdown.load(Relaxed)),
         ]
@@ -124,7 +154,8 @@ impl Drop for Bfd {
 struct Worker {
     table: SessionTable,
     sockets: Sockets,
-    ordered: mpsc::Receiver<Watching>,
+    ordered: mpsc::Receiver<Order>,
+    seal: Seal,
     woken: UnixStream,
     path_events: watch::Sender<PathEvent>,
     epoch: Instant,
@@ -142,7 +173,8 @@ impl Worker {
             let now = self.epoch.elapsed();
             let ended = loop {
                 match self.ordered.try_recv() {
-                    Ok(watching) => self.table.set(watching, now, &mut out),
+                    Ok(Order::Watch(watching)) => self.watch(watching, now, &mut out),
+                    Ok(Order::Keys(keys)) => self.seal.set_keys(keys),
                     Err(mpsc::TryRecvError::Empty) => break false,
                     Err(mpsc::TryRecvError::Disconnected) => break true,
                 }
@@ -162,30 +194,45 @@ impl Worker {
         }
     }
 
+    fn watch(&mut self, watching: Watching, now: Duration, out: &mut Vec<Sending>) {
+        // The kernel takes every filter of this form.
+        let _ = self.sockets.watch(&watching);
+        self.counting.taken.store(self.sockets.taken(), Relaxed);
+        let paths = watching.paths.iter();
+        let ends = |path: &WatchedPath| [Some((path.source, path.destination)), path.nodes];
+        self.seal.retain(&paths.flat_map(ends).flatten().collect());
+        self.table.set(watching, now, out);
+    }
+
     fn hear(&mut self, out: &mut Vec<Sending>) {
-        let Self { table, sockets, counting, epoch, heard, .. } = self;
+        let Self { table, sockets, seal, counting, epoch, heard, .. } = self;
         let before = *heard;
         *heard = epoch.elapsed();
         sockets.receive(|Received { content, age }| {
             // What was in a socket at the last look was taken from it then.
             let at = epoch.elapsed().saturating_sub(age).max(before);
             let taken = match content {
-                Arrival::Control(datagram) => table.hear(&datagram, at, out),
-                Arrival::Echo(echo) => table.answered(echo, at),
+                Some(Arrival::Control(datagram)) => seal.open(&datagram).and_then(|payload| {
+                    table.hear(&Datagram { payload: &payload, ..datagram }, at, out)
+                }),
+                Some(Arrival::Echo(echo)) => table.answered(echo, at),
+                None => Err(Dropped::Malformed),
             };
             let counter = match taken {
                 Ok(()) => &counting.received,
                 Err(Dropped::Malformed) => &counting.malformed,
                 Err(Dropped::Ttl) => &counting.ttl,
                 Err(Dropped::Unknown) => &counting.unknown,
+                Err(Dropped::Unsigned) => &counting.unsigned,
+                Err(Dropped::Replayed) => &counting.replayed,
             };
             counter.fetch_add(1, Relaxed);
         });
     }
 
-    fn send(&self, out: &mut Vec<Sending>) {
+    fn send(&mut self, out: &mut Vec<Sending>) {
         for sending in out.drain(..) {
-            if self.sockets.send(&sending).is_err() {
+            if self.sockets.send(&sending, &mut self.seal).is_err() {
                 self.counting.unsent.fetch_add(1, Relaxed);
             }
         }

@@ -5,6 +5,7 @@
 //! queues a frame of another kind or interface. The frames are those of [`tresse_frame::announce`];
 //! the kernel's VLAN interface adds and removes the tag.
 
+use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -12,7 +13,8 @@ use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tresse_base::units::Mac;
-use tresse_frame::announce::{Announcement, ETHERTYPE, FRAME_LEN, GROUP, WireError};
+use tresse_frame::announce::{Announcement, ETHERTYPE, GROUP, SIGNED_LEN, WireError};
+use tresse_frame::keys::Keys;
 
 use crate::sys::{packet, readiness};
 
@@ -55,28 +57,32 @@ impl AnnounceSocket {
         Ok(Self { socket })
     }
 
-    /// Sends one announcement; `source` is the MAC address of the NIC.
+    /// Sends one announcement, signed if the keys are to sign; `source` is the MAC address of the NIC.
     ///
     /// # Errors
     /// `ENETDOWN` while the interface is down, `ENOBUFS` if its queue is full.
-    pub fn send(&self, source: Mac, announcement: &Announcement) -> io::Result<()> {
-        let sent = SockRef::from(self.socket.get_ref()).send(&announcement.emit(source))?;
-        if sent == FRAME_LEN { Ok(()) } else { Err(io::Error::other("a frame was cut short")) }
+    pub fn send(&self, source: Mac, announcement: &Announcement, keys: &Keys) -> io::Result<()> {
+        let frame = announcement.signed(source, keys);
+        let sent = SockRef::from(self.socket.get_ref()).send(&frame)?;
+        if sent == frame.len() { Ok(()) } else { Err(io::Error::other("a frame was cut short")) }
     }
 
-    /// Receives the next frame: its source MAC address and announcement, or why it is not one.
-    /// Cancel safe.
+    /// Receives the next frame: its source MAC address and announcement, or why it is not one that is signed as the
+    /// keys that are there then want it. Cancel safe.
     ///
     /// # Errors
     /// The socket's: `ENETDOWN` once if the interface goes down; the socket stays usable.
-    pub async fn recv(&self) -> io::Result<Result<(Mac, Announcement), WireError>> {
+    pub async fn recv(
+        &self,
+        keys: &RefCell<Keys>,
+    ) -> io::Result<Result<(Mac, Announcement), WireError>> {
         // More room than a frame needs, so that a longer one is noticed.
-        let mut buffer = [0; 2 * FRAME_LEN];
+        let mut buffer = [0; 2 * SIGNED_LEN];
         let length = self
             .socket
             .async_io(Interest::READABLE, |socket| Ok(nix::unistd::read(socket, &mut buffer)?))
             .await?;
-        Ok(Announcement::parse(&buffer[..length]))
+        Ok(Announcement::open(&buffer[..length], &keys.borrow()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Announcements across a cable.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
@@ -10,6 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tresse_base::id::{NodeId, Vid};
 use tresse_base::units::Mac;
 use tresse_frame::announce::{Announcement, AnnouncementKind, ETHERTYPE, WireError};
+use tresse_frame::keys::Keys;
 use tresse_linux::kernel::{AnnounceError, AnnounceSocket};
 use tresse_namespace::{Feature, trial};
 use tresse_reconcile::{LinkKind, Operation};
@@ -43,7 +45,7 @@ async fn cross(from: &str, to: &str) {
             sequence,
             plan: [2; 8],
         };
-        sender.send(SOURCE, &announcement).unwrap();
+        sender.send(SOURCE, &announcement, &Keys::default()).unwrap();
         assert_eq!(receive(&receiver).await, Some(Ok((SOURCE, announcement))));
     }
     assert_eq!(receive(&receiver).await, None, "exactly once");
@@ -51,7 +53,9 @@ async fn cross(from: &str, to: &str) {
 }
 
 async fn receive(socket: &AnnounceSocket) -> Option<Result<(Mac, Announcement), WireError>> {
-    tokio::time::timeout(Duration::from_millis(100), socket.recv()).await.ok().map(Result::unwrap)
+    let keys = RefCell::default();
+    let heard = socket.recv(&keys);
+    tokio::time::timeout(Duration::from_millis(100), heard).await.ok().map(Result::unwrap)
 }
 
 async fn vlan() {

@@ -5,6 +5,7 @@ use tresse_base::id::{Label, NodeId};
 use super::*;
 
 mod again;
+mod arrived;
 
 const TIMING: Timing = Timing { interval: Duration::from_millis(100), multiplier: 3 };
 const LABEL: Label = Label(16);
@@ -152,7 +153,8 @@ impl Pair {
                 continue;
             }
             let (source, payload) = (address(from), &packet.emit());
-            let datagram = Datagram { ifindex, source, ttl, multi_hop, payload };
+            let destination = address(to);
+            let datagram = Datagram { ifindex, source, destination, ttl, multi_hop, payload };
             let mut back = Vec::new();
             let taken = self.tables[to].hear(&datagram, self.now, &mut back);
             // One that is held down, or has just begun, has no use for it.
@@ -168,7 +170,8 @@ impl Pair {
         for (to, at, ifindex, ttl, multi_hop, payload) in std::mem::take(&mut self.queue) {
             assert_eq!(to, node);
             let source = address(1 - node);
-            let datagram = Datagram { ifindex, source, ttl, multi_hop, payload: &payload };
+            let (destination, payload) = (address(node), &payload[..]);
+            let datagram = Datagram { ifindex, source, destination, ttl, multi_hop, payload };
             let mut back = Vec::new();
             let _ = self.tables[node].hear(&datagram, at, &mut back);
             self.deliver(node, back);
@@ -560,39 +563,4 @@ fn a_daemon_that_was_kept_waiting_breaks_nothing() {
         assert_eq!(pair.down(), NONE);
     }
     pair.all_up();
-}
-
-#[test]
-fn what_did_not_come_by_the_path_has_no_effect() {
-    let mut pair = Pair::new();
-    let packet = |state, mine, yours| Packet {
-        diagnostic: Diagnostic::NONE,
-        state,
-        poll: false,
-        r#final: false,
-        independent: false,
-        demand: false,
-        multiplier: 3,
-        mine,
-        yours,
-        desired_transmit_us: 1_000_000,
-        required_receive_us: 1_000_000,
-        required_echo_us: 0,
-    };
-    let payload = packet(SessionState::Down, 5, 0).emit();
-    let sound =
-        Datagram { ifindex: 1, source: address(1), ttl: 255, multi_hop: false, payload: &payload };
-    let mut hear =
-        |datagram: Datagram<'_>| pair.tables[0].hear(&datagram, Duration::ZERO, &mut Vec::new());
-    assert_eq!(hear(Datagram { ttl: 254, ..sound }), Err(Dropped::Ttl));
-    assert_eq!(hear(Datagram { multi_hop: true, ..sound }), Err(Dropped::Ttl));
-    assert_eq!(hear(Datagram { ifindex: 3, ..sound }), Err(Dropped::Unknown));
-    assert_eq!(hear(Datagram { source: address(2), ..sound }), Err(Dropped::Unknown));
-    assert_eq!(hear(Datagram { payload: &payload[..20], ..sound }), Err(Dropped::Malformed));
-    let other = packet(SessionState::Up, 5, 77).emit();
-    assert_eq!(hear(Datagram { payload: &other, ..sound }), Err(Dropped::Unknown));
-    let by_transit = Datagram { ifindex: 2, multi_hop: true, ..sound };
-    assert_eq!(hear(Datagram { ttl: 253, ..by_transit }), Err(Dropped::Ttl), "one node in transit");
-    assert_eq!(hear(Datagram { ttl: 254, ..by_transit }), Ok(()));
-    assert_eq!(hear(sound), Ok(()));
 }

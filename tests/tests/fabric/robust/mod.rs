@@ -4,6 +4,7 @@
 
 mod daemon;
 mod plans;
+mod ports;
 
 use nix::sys::signal::Signal;
 
@@ -21,6 +22,7 @@ pub const TESTS: Tests = &[
     ("routed_robust_a_full_disk_keeps_the_plan", plans::full_disk),
     ("routed_robust_state_that_cannot_be_read_is_left_alone", plans::unreadable_state),
     ("routed_robust_a_file_of_another_host_is_refused", plans::of_another_host),
+    ("routed_robust_bfd_goes_on_whoever_has_its_ports", ports::taken),
 ];
 
 /// More events than the kernel keeps for a daemon that does not read, and a route of ours among them.

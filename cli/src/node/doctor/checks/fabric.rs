@@ -64,7 +64,8 @@ pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     if status.sessions > 0 && status.sessions_up == 0 {
         let cause = format!("none of {} sessions is up", status.sessions);
         let effect = "failures that no carrier shows are not found";
-        let fix = "open UDP ports 3784 and 4784 for packets from the nodes; check that tressed runs there, with `bfd`";
+        let fix = "check that tressed runs on the other nodes, with `bfd` and with the same keys, and that nothing between the \
+                   nodes drops UDP ports 3784 and 4784";
         return vec![check.warns("", cause, effect, fix)];
     }
     let broken = status.broken.iter().map(|path| {

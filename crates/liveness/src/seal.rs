@@ -1,0 +1,328 @@
+//! Signs BFD control packets, and takes those alone that are signed by a node of the fabric and no copy of older ones
+//! (RFC 5880, section 6.7). The authentication section is not one of the RFC, whose hashes are MD5 and SHA-1; numbers
+//! big endian:
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 24 | 1 | type, 250 (not assigned) |
+//! | 25 | 1 | length of the section, 52 |
+//! | 26 | 1 | number of the key |
+//! | 27 | 1 | zero |
+//! | 28 | 8 | instance: a random number of the sender, another one at each start |
+//! | 36 | 8 | number of the packet, counted between these two addresses |
+//! | 44 | 8 | challenge: a random number, which the receiver is to repeat |
+//! | 52 | 8 | answer: the receiver's challenge, as it was heard last; 0: none yet |
+//! | 60 | 16 | the tag, over both addresses, the destination port and all that comes before |
+//!
+//! Of the instance that is known a packet is taken if its number is new: greater than all before, or among the last 64
+//! and not heard yet, as packets of one session go by several paths at once. A sender that was started anew is another
+//! instance. It is taken once it answers a challenge that none has answered before. So no clock is needed, nothing is
+//! stored, and what was recorded on the wire is of no use. Who has heard nothing of a sender yet takes its first packet,
+//! which may be an old one: all it can do is to begin a session, as the discriminators are not those of before.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+
+use tresse_frame::keys::{Keys, Purpose, TAG};
+
+use crate::{Datagram, Dropped, Secrets};
+
+/// Bytes of a packet without the section.
+const PLAIN: usize = 24;
+const SECTION: usize = TAG_AT - PLAIN + TAG;
+const TAG_AT: usize = 60;
+const TYPE: u8 = 250;
+/// The bit `A` of the second byte, and the place of the packet's length (RFC 5880, section 4.1).
+const AUTHENTICATED: u8 = 4;
+const LENGTH_AT: usize = 3;
+
+/// From this node to a peer.
+type Ends = (IpAddr, IpAddr);
+
+/// What signs, and what was heard of each peer.
+pub struct Seal {
+    keys: Keys,
+    instance: u64,
+    secrets: Secrets,
+    peers: HashMap<Ends, Peer>,
+}
+
+struct Peer {
+    /// How many packets were sent.
+    sent: u64,
+    /// What the peer is to repeat, and what this node is.
+    challenge: u64,
+    answer: u64,
+    heard: Option<Heard>,
+}
+
+/// What was taken of a peer.
+struct Heard {
+    instance: u64,
+    /// The greatest number, and which of the 64 up to it were taken: it by the lowest bit.
+    last: u64,
+    seen: u64,
+}
+
+/// What a packet shows of its age.
+struct Stamp {
+    instance: u64,
+    number: u64,
+    challenge: u64,
+    answer: u64,
+}
+
+impl Seal {
+    /// Without a key. `secrets`: whoever can guess one can play an old packet again.
+    #[must_use]
+    pub fn new(mut secrets: Secrets) -> Self {
+        Self { keys: Keys::default(), instance: secrets(), secrets, peers: HashMap::new() }
+    }
+
+    /// Signs by these keys, and takes what is signed by them, from now on.
+    pub fn set_keys(&mut self, keys: Keys) {
+        self.keys = keys;
+    }
+
+    /// Forgets all other peers.
+    pub fn retain(&mut self, ends: &HashSet<Ends>) {
+        self.peers.retain(|of, _| ends.contains(of));
+    }
+
+    /// A packet as it is sent to a port: signed, if this node signs.
+    #[must_use]
+    pub fn sign(&mut self, ends: Ends, port: u16, packet: &[u8; PLAIN]) -> Vec<u8> {
+        let mut bytes = packet.to_vec();
+        if !self.keys.signs() {
+            return bytes;
+        }
+        let Self { peers, secrets, .. } = self;
+        let peer = peers.entry(ends).or_insert_with(|| Peer::new(secrets));
+        peer.sent += 1;
+        let numbers = [self.instance, peer.sent, peer.challenge, peer.answer];
+        bytes[1] |= AUTHENTICATED;
+        bytes[LENGTH_AT] = (PLAIN + SECTION) as u8;
+        bytes.extend([TYPE, SECTION as u8, self.keys.number(), 0]);
+        bytes.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
+        let tag = self.keys.sign(Purpose::Bfd, &[&header(ends, port), &bytes]);
+        bytes.extend(tag.into_iter().flat_map(|(_, tag)| tag));
+        bytes
+    }
+
+    /// The packet of a datagram, without what it was signed with.
+    ///
+    /// # Errors
+    /// [`Dropped::Unsigned`], [`Dropped::Replayed`].
+    pub fn open(&mut self, datagram: &Datagram<'_>) -> Result<Vec<u8>, Dropped> {
+        let bytes = datagram.payload;
+        if bytes.get(1).is_none_or(|flags| flags & AUTHENTICATED == 0) {
+            let taken = self.keys.takes_unsigned();
+            return if taken { Ok(bytes.to_vec()) } else { Err(Dropped::Unsigned) };
+        }
+        let ends = (datagram.destination, datagram.source);
+        let section = |bytes: &[u8]| {
+            let length = PLAIN + SECTION;
+            let whole = bytes.len() == length && bytes[LENGTH_AT] == length as u8;
+            whole && bytes[PLAIN..PLAIN + 2] == [TYPE, SECTION as u8] && bytes[PLAIN + 3] == 0
+        };
+        let (covered, tag) = bytes.split_at_checked(TAG_AT).ok_or(Dropped::Unsigned)?;
+        let tag = tag.first_chunk().filter(|_| section(bytes)).ok_or(Dropped::Unsigned)?;
+        let header = header((datagram.source, datagram.destination), datagram.port());
+        let tagged = (bytes[PLAIN + 2], *tag);
+        if !self.keys.takes(Purpose::Bfd, &tagged, &[&header, covered]) {
+            return Err(Dropped::Unsigned);
+        }
+        let number = |at: usize| {
+            let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk());
+            bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes))
+        };
+        let [instance, number, challenge, answer] = [28, 36, 44, 52].map(number);
+        if !self.is_new(ends, &Stamp { instance, number, challenge, answer }) {
+            return Err(Dropped::Replayed);
+        }
+        let mut packet = bytes[..PLAIN].to_vec();
+        packet[1] &= !AUTHENTICATED;
+        packet[LENGTH_AT] = PLAIN as u8;
+        Ok(packet)
+    }
+
+    /// Notes that a packet of a peer was heard; false if it may be a copy.
+    fn is_new(&mut self, ends: Ends, stamp: &Stamp) -> bool {
+        let Self { peers, secrets, .. } = self;
+        let peer = peers.entry(ends).or_insert_with(|| Peer::new(secrets));
+        // If it is refused as it was started anew, our next packet has what it needs to show this.
+        peer.answer = stamp.challenge;
+        let Stamp { instance, number, .. } = *stamp;
+        let new = Heard { instance, last: number, seen: 1 };
+        match &mut peer.heard {
+            None => peer.heard = Some(new),
+            Some(heard) if heard.instance == instance => return heard.is_new(number),
+            Some(heard) if stamp.answer == peer.challenge => {
+                *heard = new;
+                peer.challenge = secrets();
+            }
+            Some(_) => return false,
+        }
+        true
+    }
+}
+
+impl Heard {
+    fn is_new(&mut self, number: u64) -> bool {
+        if let Some(ahead) = number.checked_sub(self.last).filter(|ahead| *ahead > 0) {
+            let shift = u32::try_from(ahead).unwrap_or(u32::MAX);
+            self.seen = self.seen.checked_shl(shift).unwrap_or(0) | 1;
+            self.last = number;
+            return true;
+        }
+        let bit = u32::try_from(self.last - number).ok().and_then(|by| 1_u64.checked_shl(by));
+        let new = bit.is_some_and(|bit| self.seen & bit == 0);
+        self.seen |= bit.unwrap_or(0);
+        new
+    }
+}
+
+impl Peer {
+    fn new(secrets: &mut Secrets) -> Self {
+        Self { sent: 0, challenge: secrets(), answer: 0, heard: None }
+    }
+}
+
+/// What a tag covers besides the packet: addresses from and to, and the port.
+fn header((from, to): Ends, port: u16) -> Vec<u8> {
+    let octets = |address: IpAddr| match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    };
+    [octets(from), octets(to), port.to_be_bytes().to_vec()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use tresse_base::random::Random;
+
+    use super::*;
+    use crate::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
+
+    const PACKET: [u8; PLAIN] = [
+        0x20, 0xc0, 3, 24, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0, 4, 0x93, 0xe0, 0, 4,
+        0x93, 0xe0, 0, 0, 0, 0,
+    ];
+
+    fn seal(keys: &[&str], seed: u64) -> Seal {
+        let mut random = Random::new(seed);
+        let mut seal = Seal::new(Box::new(move || random.number()));
+        let line = |key: &&str| if *key == "none" { (*key).to_owned() } else { key.repeat(32) };
+        let lines: Vec<String> = keys.iter().map(line).collect();
+        seal.set_keys(Keys::parse(&lines.join("\n")).unwrap());
+        seal
+    }
+
+    const A: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    const B: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+
+    /// From A to B.
+    fn datagram(payload: &[u8]) -> Datagram<'_> {
+        Datagram { ifindex: 1, source: A, destination: B, ttl: 255, multi_hop: false, payload }
+    }
+
+    fn from_a(a: &mut Seal) -> Vec<u8> {
+        a.sign((A, B), SINGLE_HOP_PORT, &PACKET)
+    }
+
+    fn from_b(b: &mut Seal) -> Vec<u8> {
+        b.sign((B, A), SINGLE_HOP_PORT, &PACKET)
+    }
+
+    fn to_a(a: &mut Seal, bytes: &[u8]) -> Result<Vec<u8>, Dropped> {
+        a.open(&Datagram { source: B, destination: A, ..datagram(bytes) })
+    }
+
+    #[test]
+    fn what_is_signed_is_taken_once_from_its_sender_by_its_port() {
+        let (mut a, mut b) = (seal(&["01"], 1), seal(&["01"], 2));
+        let bytes = from_a(&mut a);
+        assert_eq!(bytes.len(), PLAIN + SECTION);
+        for wrong in [
+            Datagram { source: B, ..datagram(&bytes) },
+            Datagram { destination: A, ..datagram(&bytes) },
+            Datagram { multi_hop: true, ..datagram(&bytes) },
+        ] {
+            assert_eq!(b.open(&wrong), Err(Dropped::Unsigned));
+        }
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert_eq!(b.open(&datagram(&changed)), Err(Dropped::Unsigned), "byte {at}");
+            assert_eq!(b.open(&datagram(&bytes[..at])), Err(Dropped::Unsigned), "{at} bytes");
+        }
+        assert_eq!(b.open(&datagram(&bytes)), Ok(PACKET.to_vec()));
+        assert_eq!(b.open(&datagram(&bytes)), Err(Dropped::Replayed));
+        assert_eq!(b.open(&datagram(&PACKET)), Err(Dropped::Unsigned));
+        let by_others = a.sign((A, B), MULTI_HOP_PORT, &PACKET);
+        assert!(b.open(&Datagram { multi_hop: true, ..datagram(&by_others) }).is_ok());
+    }
+
+    #[test]
+    fn packets_overtake_each_other_and_none_counts_twice() {
+        let (mut a, mut b) = (seal(&["01"], 1), seal(&["01"], 2));
+        let sent: Vec<Vec<u8>> = (0..200).map(|_| from_a(&mut a)).collect();
+        for at in [0, 70, 7, 69, 71, 135, 72, 199] {
+            assert!(b.open(&datagram(&sent[at])).is_ok(), "{at}");
+            assert_eq!(b.open(&datagram(&sent[at])), Err(Dropped::Replayed), "{at}");
+        }
+        assert!(b.open(&datagram(&sent[136])).is_ok(), "among the last 64");
+        assert_eq!(b.open(&datagram(&sent[134])), Err(Dropped::Replayed), "long ago");
+    }
+
+    #[test]
+    fn a_node_that_was_started_anew_is_heard_again_and_its_old_packets_are_not() {
+        let (mut a, mut b) = (seal(&["01"], 1), seal(&["01"], 2));
+        let mut recorded = Vec::new();
+        for _ in 0..100 {
+            recorded.push(from_a(&mut a));
+            assert!(b.open(&datagram(recorded.last().unwrap())).is_ok());
+            let back = from_b(&mut b);
+            assert!(to_a(&mut a, &back).is_ok());
+        }
+        let mut a = seal(&["01"], 3);
+        assert_eq!(b.open(&datagram(&from_a(&mut a))), Err(Dropped::Replayed));
+        let back = from_b(&mut b);
+        assert!(to_a(&mut a, &back).is_ok());
+        let shown = from_a(&mut a);
+        assert!(b.open(&datagram(&shown)).is_ok());
+        assert!(b.open(&datagram(&from_a(&mut a))).is_ok());
+        assert_eq!(b.open(&datagram(&shown)), Err(Dropped::Replayed));
+        for old in &recorded {
+            assert_eq!(b.open(&datagram(old)), Err(Dropped::Replayed));
+        }
+    }
+
+    /// Both were started anew, and somebody plays old packets of one to the other.
+    #[test]
+    fn an_old_packet_that_comes_first_keeps_nobody_out() {
+        let old = from_a(&mut seal(&["01"], 1));
+        let (mut a, mut b) = (seal(&["01"], 3), seal(&["01"], 2));
+        assert!(b.open(&datagram(&old)).is_ok());
+        assert_eq!(b.open(&datagram(&from_a(&mut a))), Err(Dropped::Replayed));
+        assert!(to_a(&mut a, &from_b(&mut b)).is_ok());
+        assert!(b.open(&datagram(&from_a(&mut a))).is_ok());
+        assert_eq!(b.open(&datagram(&old)), Err(Dropped::Replayed));
+    }
+
+    #[test]
+    fn keys_change_step_by_step() {
+        let steps: [&[&str]; 4] = [&["none"], &["none", "01"], &["01", "none"], &["01"]];
+        let next: [&[&str]; 4] = [&["01"], &["01", "02"], &["02", "01"], &["02"]];
+        for steps in [steps, next] {
+            for two in steps.windows(2) {
+                for (from, to) in [(two[0], two[1]), (two[1], two[0])] {
+                    let (mut a, mut b) = (seal(from, 1), seal(to, 2));
+                    assert!(b.open(&datagram(&from_a(&mut a))).is_ok(), "{from:?} {to:?}");
+                }
+            }
+            let (mut a, mut b) = (seal(steps[0], 1), seal(steps[3], 2));
+            assert_eq!(b.open(&datagram(&from_a(&mut a))), Err(Dropped::Unsigned));
+        }
+    }
+}
