@@ -3,7 +3,8 @@
 # this kernel can do, and what needs the virtual machine. The soak for SOAK_SECONDS (default 1200; SOAK_SEED and
 # SOAK_ROUND, which it prints, go on where one stopped), twenty changes of plan on each kind of fabric
 # (CHANGES_ROUNDS, CHANGES_SEED, CHANGES_ROUND), a fault of every sort at every step of a rollout (HALFWAY_SEED),
-# twenty sets of failures on each kind of fabric (SEVERAL_ROUNDS, SEVERAL_SEED, SEVERAL_ROUND),
+# twenty sets of failures on each kind of fabric (SEVERAL_ROUNDS, SEVERAL_SEED, SEVERAL_ROUND), five in the machine
+# (SEVERAL_VM_ROUNDS),
 # a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
 # faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change,
 # and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`.
@@ -35,7 +36,7 @@ here() {
 vm() {
     stage 'vm: soak' env SOAK_SECONDS="${SOAK_SECONDS:-1200}" tests/soak.sh
     stage 'vm: changes of plan' tests/changes.sh vm
-    stage 'vm: several failures' tests/several.sh vm
+    stage 'vm: several failures' env SEVERAL_ROUNDS="${SEVERAL_VM_ROUNDS:-5}" tests/several.sh vm
     stage 'vm: power cuts' tests --test node -- long_power_
     host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
     export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"

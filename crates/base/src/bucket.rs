@@ -17,6 +17,12 @@ impl Bucket {
         Self { tolerance_ms: (burst - 1) * interval_ms, interval_ms, next: 0 }
     }
 
+    /// Has nobody taken a token for so long that all are there?
+    #[must_use]
+    pub const fn is_full(&self, now: u64) -> bool {
+        self.next <= now
+    }
+
     /// Takes a token.
     ///
     /// # Errors

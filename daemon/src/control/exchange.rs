@@ -25,6 +25,7 @@ use super::events::watch;
 use super::incoming::Incoming;
 use super::permission::permit;
 use super::request::{Request, ask};
+use super::users::Place;
 
 /// A client that does not read its reply for this long is disconnected.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
@@ -43,7 +44,12 @@ pub(crate) struct Node {
 ///
 /// # Errors
 /// What ended the connection, unless the client closed it.
-pub(crate) async fn converse(stream: UnixStream, node: Node, gone: &Cell<bool>) -> io::Result<()> {
+pub(crate) async fn converse(
+    stream: UnixStream,
+    node: Node,
+    place: &Place,
+    gone: &Cell<bool>,
+) -> io::Result<()> {
     let stream = stream.into_std()?;
     // Used only to get the peer's credentials; never read or written.
     let named = Stream::try_from(stream.try_clone()?).map_err(io::Error::other)?;
@@ -78,7 +84,7 @@ pub(crate) async fn converse(stream: UnixStream, node: Node, gone: &Cell<bool>) 
                     out.send(&event).await?;
                 }
             }
-            Ok(Asked::Node(call)) => match answer(&node, call, &mut peer).await {
+            Ok(Asked::Node(call)) => match answer(&node, call, place, &mut peer).await {
                 Ok(reply) => out.send(&Reply::new(reply.parameters())).await?,
                 Err(error) => out.send(&error).await?,
             },
@@ -103,15 +109,17 @@ fn description(interface: &str) -> Option<InterfaceDescription<'static>> {
     }
 }
 
-/// Checks the peer's permission and returns the main loop's reply.
+/// Checks the peer's permission, waits for its turn and returns the main loop's reply.
 async fn answer(
     node: &Node,
     call: Call,
+    place: &Place,
     peer: &mut Connection<Stream>,
 ) -> Result<tresse_control::Reply, NodeError> {
     if call.access() == Access::Group {
         permit(peer).await?;
     }
+    place.turn(&call).await;
     ask(&node.requests, call).await
 }
 

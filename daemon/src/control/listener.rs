@@ -1,12 +1,9 @@
-//! The listening control socket: limits the number of connections per user, and runs a task for
-//! each connection.
+//! The listening control socket: accepts connections, and runs a task for each.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::io::Interest;
@@ -17,11 +14,8 @@ use tresse_control::Event;
 use super::exchange::{Node, converse};
 use super::request::Request;
 use super::socket::{BindError, UnixSocket};
+use super::users::{Place, Users};
 
-/// Largest number of connections of one user other than root.
-const PER_USER: usize = 16;
-/// Largest number of connections of all users other than root. Root is always accepted.
-const ALL_USERS: usize = 128;
 /// How long what a client left behind is read.
 const LAST: Duration = Duration::from_secs(1);
 
@@ -44,7 +38,7 @@ impl Server {
         requests: mpsc::Sender<Request>,
         events: broadcast::Sender<Event>,
     ) -> std::convert::Infallible {
-        let users: Rc<RefCell<BTreeMap<u32, usize>>> = Rc::default();
+        let users = Users::new();
         let node = Node { requests, events };
         loop {
             let stream = match self.0.listener.accept().await {
@@ -57,7 +51,7 @@ impl Server {
                 }
             };
             let Ok(uid) = stream.peer_cred().map(|peer| peer.uid()) else { continue };
-            let Some(place) = Place::take(&users, uid) else {
+            let Some(place) = users.enter(uid) else {
                 tracing::debug!(uid, "too many control connections");
                 continue;
             };
@@ -71,7 +65,7 @@ async fn serve(stream: UnixStream, node: Node, place: Place) {
     let watched = stream.as_fd().try_clone_to_owned().map(std::os::unix::net::UnixStream::from);
     let Ok(watched) = watched.and_then(UnixStream::from_std) else { return };
     let gone = Cell::new(false);
-    let mut conversation = std::pin::pin!(converse(stream, node, &gone));
+    let mut conversation = std::pin::pin!(converse(stream, node, &place, &gone));
     let result = tokio::select! {
         // First: what a client asked before it left is not carried out, for nobody would hear of it. Think of a
         // daemon that stood still, and of an operator who has gone another way since.
@@ -86,7 +80,6 @@ async fn serve(stream: UnixStream, node: Node, place: Place) {
     if let Err(error) = result {
         tracing::debug!(%error, "control connection ended");
     }
-    drop(place);
 }
 
 /// Waits until the peer has closed the connection (EPOLLHUP). A peer that only shuts down its
@@ -99,37 +92,5 @@ async fn hang_up(stream: UnixStream) {
         // Clears the readiness, so that the next iteration waits for the next change.
         let again = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
         let _ = stream.try_io(Interest::WRITABLE, again);
-    }
-}
-
-/// One of the connections that a user may have.
-#[derive(Debug)]
-struct Place {
-    users: Rc<RefCell<BTreeMap<u32, usize>>>,
-    uid: u32,
-}
-
-impl Place {
-    fn take(users: &Rc<RefCell<BTreeMap<u32, usize>>>, uid: u32) -> Option<Self> {
-        let mut counts = users.borrow_mut();
-        let others: usize = counts.iter().filter(|(u, _)| **u != 0).map(|(_, n)| n).sum();
-        let own = counts.entry(uid).or_default();
-        if uid != 0 && (*own >= PER_USER || others >= ALL_USERS) {
-            return None;
-        }
-        *own += 1;
-        Some(Self { users: users.clone(), uid })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut counts = self.users.borrow_mut();
-        if let Some(count) = counts.get_mut(&self.uid) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.uid);
-            }
-        }
     }
 }

@@ -14,6 +14,7 @@ mod request;
 mod socket;
 #[cfg(test)]
 mod tests;
+pub(crate) mod users;
 
 pub(crate) use events::unix_ms;
 pub use listener::Server;

@@ -17,6 +17,7 @@ use super::{drive, engine};
 use crate::control::Request;
 use crate::control::call::Message;
 use crate::control::exchange::{self, Node};
+use crate::control::users::Users;
 use crate::runtime::{Identity, order, prepare};
 
 /// Limit of switches: plans of larger fabrics take longer and test nothing more.
@@ -64,8 +65,9 @@ async fn converse(bytes: &[u8]) -> Vec<u8> {
     let events = broadcast::Sender::new(4);
     let mut client = pin!(client(theirs, bytes));
     let gone = Cell::new(false);
+    let place = Users::new().enter(0).expect("of root there is no limit");
     tokio::select! {
-        _ = exchange::converse(ours, Node { requests, events }, &gone) => {}
+        _ = exchange::converse(ours, Node { requests, events }, &place, &gone) => {}
         () = serve(asked) => {}
         answers = &mut client => return answers,
     }

@@ -29,6 +29,7 @@ pub const TESTS: Tests = &[
     ("routed_by_the_daemon_no_router_is_heard_on_a_nic_of_the_fabric", no_router_is_heard),
     ("routed_bfd_a_local_user_of_another_node_ends_no_session", a_local_user_ends_no_session),
     ("routed_by_the_daemon_a_local_user_fills_no_memory", a_local_user_fills_no_memory),
+    ("routed_by_the_daemon_a_local_user_keeps_nobody_waiting", a_local_user_keeps_nobody_waiting),
 ];
 
 /// Destination port of all that is sent here: nobody else uses it.
@@ -246,6 +247,57 @@ fn a_local_user_fills_no_memory() {
     assert!(grown < 16 * 1024, "{grown} kB");
 }
 
+/// By 16 connections of `nobody`, for 4 s: what the daemon has to look at all paths and all of the kernel for, a new
+/// connection for every tenth call. Prints the number of answers.
+const RESTLESS: &str = r#"
+import os, socket, sys, threading, time
+os.setgid(65534)
+os.setuid(65534)
+end, answers = time.time() + 4, []
+def ask(method):
+    call = b'{"method":"org.tresse.Node.' + method + b'"}\0'
+    while time.time() < end:
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(10)
+        s.connect(sys.argv[1])
+        for n in range(10):
+            s.sendall(call)
+            part = s.recv(1 << 20)
+            while part and not part.endswith(b'\0'):
+                part = s.recv(1 << 20)
+            if part:
+                answers.append(1)
+        s.close()
+threads = [threading.Thread(target=ask, args=(m,)) for m in [b'Diff', b'ListPaths'] * 8]
+[t.start() for t in threads]
+[t.join() for t in threads]
+print(len(answers))
+"#;
+
+fn a_local_user_keeps_nobody_waiting() {
+    let text = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [4, 4] }\n";
+    let lab = Lab::up(text, &["--bfd-ms", "100"]);
+    let socket = lab.directory.socket(lab.now.node(NodeId(0)));
+    let begun = Instant::now();
+    let mut attack = Command::new("python3");
+    let mut attack =
+        attack.args(["-c", RESTLESS]).arg(socket).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut longest, mut asked) = (Duration::ZERO, 0);
+    while attack.try_wait().unwrap().is_none() {
+        let at = Instant::now();
+        lab.status(NodeId(0)).unwrap();
+        longest = longest.max(at.elapsed());
+        asked += 1;
+    }
+    let took = begun.elapsed();
+    let output = attack.wait_with_output().unwrap();
+    let answered = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    eprintln!("{answered} answers to nobody in {took:.1?}; {asked} to root, at most {longest:.1?}");
+    let answered: u128 = answered.parse().unwrap();
+    // Twenty at once, and ten a second.
+    assert!((20..=21 + took.as_millis() / 100).contains(&answered), "{answered} in {took:?}");
+}
+
 /// What left the node under attack that came from nobody of the fabric, or was for nobody of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Gone {
@@ -374,14 +426,14 @@ fn ipv6(bytes: &mut [u8], from: Ipv6Addr, to: Ipv6Addr) {
 }
 
 /// `tcpdump` on an interface of a node.
-struct Sniffer {
+pub struct Sniffer {
     tcpdump: Child,
     files: tempfile::TempDir,
 }
 
 impl Sniffer {
     /// Returns when it listens.
-    fn start(lab: &Lab, node: NodeId, interface: &str) -> Self {
+    pub fn start(lab: &Lab, node: NodeId, interface: &str) -> Self {
         let files = tempfile::tempdir().unwrap();
         let file = |name: &str| Stdio::from(File::create(files.path().join(name)).unwrap());
         let filter = format!("udp dst port {PORT}");
@@ -396,6 +448,13 @@ impl Sniffer {
             if said.contains("listening on") { Ok(()) } else { Err(said) }
         });
         sniffer
+    }
+
+    /// How many packets to an address came in, on all interfaces.
+    pub fn received(&self, to: &str) -> usize {
+        let text = std::fs::read_to_string(self.files.path().join("out")).unwrap();
+        let wanted = format!(" > {to}.{PORT}:");
+        text.lines().filter(|line| line.contains(" In ") && line.contains(&wanted)).count()
     }
 
     /// Source and destination of each packet.

@@ -18,6 +18,7 @@ mod copies;
 mod copy;
 mod counters;
 mod datagrams;
+mod dead;
 mod discover;
 mod doctor;
 mod faults;
@@ -75,6 +76,7 @@ const ROUTED: &[Tests] = &[
     metrics::TESTS,
     discover::TESTS,
     copy::TESTS,
+    dead::TESTS,
     collective::TESTS,
     slurm::TESTS,
     copies::TESTS,
