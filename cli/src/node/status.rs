@@ -63,6 +63,7 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
              so): paths through transit nodes need the daemon"
         )?,
         "kernel" => writeln!(out, "labels are pushed by the kernel")?,
+        "none" => writeln!(out, "packets between nodes: not signed")?,
         _ => {}
     }
     if let Some(seconds) = status.confirm_seconds {

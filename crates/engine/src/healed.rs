@@ -1,4 +1,4 @@
-//! What a node knows of failures elsewhere, where nodes route, and the routes that go round them.
+//! What a node knows of failures elsewhere, and the routes that go round them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,9 +52,11 @@ pub(super) struct Seen {
     pub(super) words: [Option<Words>; 2],
     /// The broken paths of this node.
     pub(super) broken: BTreeSet<PathId>,
+    /// The first hops of those of them that are on trial, and that are only suspected.
+    pub(super) doubtful: [BTreeSet<Nexthop>; 2],
 }
 
-/// What is not as planned where nodes route, because something is broken.
+/// What is not as planned, because something is broken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Healed {
     /// The destinations that are reached by other routes.

@@ -121,7 +121,7 @@ pub enum WireError {
         found: usize,
     },
     /// Longer than any announcement.
-    #[error("announcement has {found} bytes, expected at most {FRAME_LEN}")]
+    #[error("announcement has {found} bytes, expected at most {SIGNED_LEN}")]
     Long {
         /// Bytes there are.
         found: usize,

@@ -50,7 +50,7 @@ use self::format::{
 };
 use crate::keys::{Keys, Purpose, TAG};
 
-/// The largest packet in bytes, without tag: it fits into each planned path with all its labels.
+/// The largest packet in bytes, without tag.
 pub const PACKET_MOST: usize = 1400;
 /// The largest content of a record in bytes.
 pub const FIELDS_MOST: usize = PACKET_MOST - HEADER - ITEM - IDENTITY - TERM;

@@ -8,17 +8,22 @@
 //! | 25 | 1 | length of the section, 52 |
 //! | 26 | 1 | number of the key |
 //! | 27 | 1 | zero |
-//! | 28 | 8 | instance: a random number of the sender, another one at each start |
-//! | 36 | 8 | number of the packet, counted between these two addresses |
+//! | 28 | 8 | instance: a random number of the sender, another one whenever it has lost count |
+//! | 36 | 8 | number of the packet, counted between the two ends of the path |
 //! | 44 | 8 | challenge: a random number, which the receiver is to repeat |
-//! | 52 | 8 | answer: the receiver's challenge, as it was heard last; 0: none yet |
-//! | 60 | 16 | the tag, over both addresses, the destination port and all that comes before |
+//! | 52 | 8 | answer: a challenge that was heard of the receiver; 0: none yet |
+//! | 60 | 16 | the tag, over the two ends of the path, the destination port and all that comes before |
 //!
 //! Of the instance that is known a packet is taken if its number is new: greater than all before, or among the last 64
 //! and not heard yet, as packets of one session go by several paths at once. A sender that was started anew is another
 //! instance. It is taken once it answers a challenge that none has answered before. So no clock is needed, nothing is
 //! stored, and what was recorded on the wire is of no use. Who has heard nothing of a sender yet takes its first packet,
 //! which may be an old one: all it can do is to begin a session, as the discriminators are not those of before.
+//!
+//! A packet of an instance that is not known may be genuine or old. The challenges of the last few of these are answered
+//! in turn with that of the known one, so that nobody who plays old packets hides the genuine ones. Whoever knows an
+//! instance has to speak, or it could never show that it was started anew: so a peer is [forgotten](Seal::forget) with
+//! its last session.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -32,33 +37,38 @@ const PLAIN: usize = 24;
 const SECTION: usize = TAG_AT - PLAIN + TAG;
 const TAG_AT: usize = 60;
 const TYPE: u8 = 250;
+/// So many instances that may be a peer's are answered.
+const STRANGERS: usize = 3;
 /// The bit `A` of the second byte, and the place of the packet's length (RFC 5880, section 4.1).
 const AUTHENTICATED: u8 = 4;
 const LENGTH_AT: usize = 3;
 
-/// From this node to a peer.
+/// The two ends of a path: this node's address and the peer's.
 type Ends = (IpAddr, IpAddr);
 
 /// What signs, and what was heard of each peer.
 pub struct Seal {
     keys: Keys,
-    instance: u64,
     secrets: Secrets,
     peers: HashMap<Ends, Peer>,
 }
 
 struct Peer {
+    /// This end's, for this peer.
+    instance: u64,
     /// How many packets were sent.
     sent: u64,
-    /// What the peer is to repeat, and what this node is.
+    /// What the peer is to repeat.
     challenge: u64,
-    answer: u64,
     heard: Option<Heard>,
+    /// Instances that may be the peer's, with their challenges; the last one heard comes last.
+    strangers: Vec<(u64, u64)>,
 }
 
 /// What was taken of a peer.
 struct Heard {
     instance: u64,
+    challenge: u64,
     /// The greatest number, and which of the 64 up to it were taken: it by the lowest bit.
     last: u64,
     seen: u64,
@@ -75,8 +85,8 @@ struct Stamp {
 impl Seal {
     /// Without a key. `secrets`: whoever can guess one can play an old packet again.
     #[must_use]
-    pub fn new(mut secrets: Secrets) -> Self {
-        Self { keys: Keys::default(), instance: secrets(), secrets, peers: HashMap::new() }
+    pub fn new(secrets: Secrets) -> Self {
+        Self { keys: Keys::default(), secrets, peers: HashMap::new() }
     }
 
     /// Signs by these keys, and takes what is signed by them, from now on.
@@ -89,7 +99,15 @@ impl Seal {
         self.peers.retain(|of, _| ends.contains(of));
     }
 
-    /// A packet as it is sent to a port: signed, if this node signs.
+    /// Forgets what was heard of a peer, as it has ended its last session here.
+    pub fn forget(&mut self, ends: Ends) {
+        if let Some(peer) = self.peers.get_mut(&ends) {
+            peer.heard = None;
+            peer.strangers.clear();
+        }
+    }
+
+    /// A packet as it is sent to a port, of a session on a path with these ends: signed, if this node signs.
     #[must_use]
     pub fn sign(&mut self, ends: Ends, port: u16, packet: &[u8; PLAIN]) -> Vec<u8> {
         let mut bytes = packet.to_vec();
@@ -99,7 +117,7 @@ impl Seal {
         let Self { peers, secrets, .. } = self;
         let peer = peers.entry(ends).or_insert_with(|| Peer::new(secrets));
         peer.sent += 1;
-        let numbers = [self.instance, peer.sent, peer.challenge, peer.answer];
+        let numbers = [peer.instance, peer.sent, peer.challenge, peer.answer()];
         bytes[1] |= AUTHENTICATED;
         bytes[LENGTH_AT] = (PLAIN + SECTION) as u8;
         bytes.extend([TYPE, SECTION as u8, self.keys.number(), 0]);
@@ -109,17 +127,16 @@ impl Seal {
         bytes
     }
 
-    /// The packet of a datagram, without what it was signed with.
+    /// The packet of a datagram for a path with these ends, without what it was signed with.
     ///
     /// # Errors
     /// [`Dropped::Unsigned`], [`Dropped::Replayed`].
-    pub fn open(&mut self, datagram: &Datagram<'_>) -> Result<Vec<u8>, Dropped> {
+    pub fn open(&mut self, ends: Ends, datagram: &Datagram<'_>) -> Result<Vec<u8>, Dropped> {
         let bytes = datagram.payload;
         if bytes.get(1).is_none_or(|flags| flags & AUTHENTICATED == 0) {
             let taken = self.keys.takes_unsigned();
             return if taken { Ok(bytes.to_vec()) } else { Err(Dropped::Unsigned) };
         }
-        let ends = (datagram.destination, datagram.source);
         let section = |bytes: &[u8]| {
             let length = PLAIN + SECTION;
             let whole = bytes.len() == length && bytes[LENGTH_AT] == length as u8;
@@ -127,7 +144,7 @@ impl Seal {
         };
         let (covered, tag) = bytes.split_at_checked(TAG_AT).ok_or(Dropped::Unsigned)?;
         let tag = tag.first_chunk().filter(|_| section(bytes)).ok_or(Dropped::Unsigned)?;
-        let header = header((datagram.source, datagram.destination), datagram.port());
+        let header = header((ends.1, ends.0), datagram.port());
         let tagged = (bytes[PLAIN + 2], *tag);
         if !self.keys.takes(Purpose::Bfd, &tagged, &[&header, covered]) {
             return Err(Dropped::Unsigned);
@@ -150,18 +167,30 @@ impl Seal {
     fn is_new(&mut self, ends: Ends, stamp: &Stamp) -> bool {
         let Self { peers, secrets, .. } = self;
         let peer = peers.entry(ends).or_insert_with(|| Peer::new(secrets));
-        // If it is refused as it was started anew, our next packet has what it needs to show this.
-        peer.answer = stamp.challenge;
-        let Stamp { instance, number, .. } = *stamp;
-        let new = Heard { instance, last: number, seen: 1 };
+        let Stamp { instance, number, challenge, answer } = *stamp;
+        let new = Heard { instance, challenge, last: number, seen: 1 };
         match &mut peer.heard {
             None => peer.heard = Some(new),
-            Some(heard) if heard.instance == instance => return heard.is_new(number),
-            Some(heard) if stamp.answer == peer.challenge => {
+            Some(heard) if heard.instance == instance => {
+                let taken = heard.is_new(number);
+                if taken {
+                    heard.challenge = challenge;
+                }
+                return taken;
+            }
+            Some(heard) if answer == peer.challenge => {
                 *heard = new;
                 peer.challenge = secrets();
+                peer.strangers.clear();
             }
-            Some(_) => return false,
+            Some(_) => {
+                peer.strangers.retain(|(other, _)| *other != instance);
+                peer.strangers.push((instance, challenge));
+                if peer.strangers.len() > STRANGERS {
+                    peer.strangers.remove(0);
+                }
+                return false;
+            }
         }
         true
     }
@@ -184,11 +213,20 @@ impl Heard {
 
 impl Peer {
     fn new(secrets: &mut Secrets) -> Self {
-        Self { sent: 0, challenge: secrets(), answer: 0, heard: None }
+        let (instance, challenge) = (secrets(), secrets());
+        Self { instance, sent: 0, challenge, heard: None, strangers: Vec::new() }
+    }
+
+    /// The challenge that the next packet answers.
+    fn answer(&self) -> u64 {
+        let known = self.heard.iter().map(|heard| heard.challenge);
+        let all: Vec<u64> = known.chain(self.strangers.iter().map(|(_, of)| *of)).collect();
+        let turn = self.sent % all.len().max(1) as u64;
+        all.get(turn as usize).copied().unwrap_or(0)
     }
 }
 
-/// What a tag covers besides the packet: addresses from and to, and the port.
+/// What a tag covers besides the packet: the ends that it is from and to, and the port.
 fn header((from, to): Ends, port: u16) -> Vec<u8> {
     let octets = |address: IpAddr| match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -235,7 +273,7 @@ mod tests {
     }
 
     fn to_a(a: &mut Seal, bytes: &[u8]) -> Result<Vec<u8>, Dropped> {
-        a.open(&Datagram { source: B, destination: A, ..datagram(bytes) })
+        a.open((A, B), &Datagram { source: B, destination: A, ..datagram(bytes) })
     }
 
     #[test]
@@ -243,24 +281,26 @@ mod tests {
         let (mut a, mut b) = (seal(&["01"], 1), seal(&["01"], 2));
         let bytes = from_a(&mut a);
         assert_eq!(bytes.len(), PLAIN + SECTION);
-        for wrong in [
-            Datagram { source: B, ..datagram(&bytes) },
-            Datagram { destination: A, ..datagram(&bytes) },
-            Datagram { multi_hop: true, ..datagram(&bytes) },
-        ] {
-            assert_eq!(b.open(&wrong), Err(Dropped::Unsigned));
+        for ends in [(A, B), (B, B), (A, A)] {
+            assert_eq!(b.open(ends, &datagram(&bytes)), Err(Dropped::Unsigned));
         }
+        let by_other = Datagram { multi_hop: true, ..datagram(&bytes) };
+        assert_eq!(b.open((B, A), &by_other), Err(Dropped::Unsigned));
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            assert_eq!(b.open(&datagram(&changed)), Err(Dropped::Unsigned), "byte {at}");
-            assert_eq!(b.open(&datagram(&bytes[..at])), Err(Dropped::Unsigned), "{at} bytes");
+            assert_eq!(b.open((B, A), &datagram(&changed)), Err(Dropped::Unsigned), "byte {at}");
+            assert_eq!(
+                b.open((B, A), &datagram(&bytes[..at])),
+                Err(Dropped::Unsigned),
+                "{at} bytes"
+            );
         }
-        assert_eq!(b.open(&datagram(&bytes)), Ok(PACKET.to_vec()));
-        assert_eq!(b.open(&datagram(&bytes)), Err(Dropped::Replayed));
-        assert_eq!(b.open(&datagram(&PACKET)), Err(Dropped::Unsigned));
+        assert_eq!(b.open((B, A), &datagram(&bytes)), Ok(PACKET.to_vec()));
+        assert_eq!(b.open((B, A), &datagram(&bytes)), Err(Dropped::Replayed));
+        assert_eq!(b.open((B, A), &datagram(&PACKET)), Err(Dropped::Unsigned));
         let by_others = a.sign((A, B), MULTI_HOP_PORT, &PACKET);
-        assert!(b.open(&Datagram { multi_hop: true, ..datagram(&by_others) }).is_ok());
+        assert!(b.open((B, A), &Datagram { multi_hop: true, ..datagram(&by_others) }).is_ok());
     }
 
     #[test]
@@ -268,11 +308,11 @@ mod tests {
         let (mut a, mut b) = (seal(&["01"], 1), seal(&["01"], 2));
         let sent: Vec<Vec<u8>> = (0..200).map(|_| from_a(&mut a)).collect();
         for at in [0, 70, 7, 69, 71, 135, 72, 199] {
-            assert!(b.open(&datagram(&sent[at])).is_ok(), "{at}");
-            assert_eq!(b.open(&datagram(&sent[at])), Err(Dropped::Replayed), "{at}");
+            assert!(b.open((B, A), &datagram(&sent[at])).is_ok(), "{at}");
+            assert_eq!(b.open((B, A), &datagram(&sent[at])), Err(Dropped::Replayed), "{at}");
         }
-        assert!(b.open(&datagram(&sent[136])).is_ok(), "among the last 64");
-        assert_eq!(b.open(&datagram(&sent[134])), Err(Dropped::Replayed), "long ago");
+        assert!(b.open((B, A), &datagram(&sent[136])).is_ok(), "among the last 64");
+        assert_eq!(b.open((B, A), &datagram(&sent[134])), Err(Dropped::Replayed), "long ago");
     }
 
     #[test]
@@ -281,33 +321,64 @@ mod tests {
         let mut recorded = Vec::new();
         for _ in 0..100 {
             recorded.push(from_a(&mut a));
-            assert!(b.open(&datagram(recorded.last().unwrap())).is_ok());
+            assert!(b.open((B, A), &datagram(recorded.last().unwrap())).is_ok());
             let back = from_b(&mut b);
             assert!(to_a(&mut a, &back).is_ok());
         }
         let mut a = seal(&["01"], 3);
-        assert_eq!(b.open(&datagram(&from_a(&mut a))), Err(Dropped::Replayed));
+        assert_eq!(b.open((B, A), &datagram(&from_a(&mut a))), Err(Dropped::Replayed));
         let back = from_b(&mut b);
         assert!(to_a(&mut a, &back).is_ok());
         let shown = from_a(&mut a);
-        assert!(b.open(&datagram(&shown)).is_ok());
-        assert!(b.open(&datagram(&from_a(&mut a))).is_ok());
-        assert_eq!(b.open(&datagram(&shown)), Err(Dropped::Replayed));
+        assert!(b.open((B, A), &datagram(&shown)).is_ok());
+        assert!(b.open((B, A), &datagram(&from_a(&mut a))).is_ok());
+        assert_eq!(b.open((B, A), &datagram(&shown)), Err(Dropped::Replayed));
         for old in &recorded {
-            assert_eq!(b.open(&datagram(old)), Err(Dropped::Replayed));
+            assert_eq!(b.open((B, A), &datagram(old)), Err(Dropped::Replayed));
         }
     }
 
-    /// Both were started anew, and somebody plays old packets of one to the other.
+    /// Both were started anew, and somebody plays old packets of one to the other, many between two genuine ones.
     #[test]
-    fn an_old_packet_that_comes_first_keeps_nobody_out() {
-        let old = from_a(&mut seal(&["01"], 1));
+    fn old_packets_that_come_first_keep_nobody_out() {
+        let old: Vec<Vec<u8>> = (10..12).map(|seed| from_a(&mut seal(&["01"], seed))).collect();
         let (mut a, mut b) = (seal(&["01"], 3), seal(&["01"], 2));
-        assert!(b.open(&datagram(&old)).is_ok());
-        assert_eq!(b.open(&datagram(&from_a(&mut a))), Err(Dropped::Replayed));
+        assert!(b.open((B, A), &datagram(&old[0])).is_ok());
+        let flood = |b: &mut Seal| {
+            for of in old.iter().cycle().take(100) {
+                assert!(b.open((B, A), &datagram(of)).is_err());
+            }
+        };
+        let exchanges = (0..20).find(|_| {
+            flood(&mut b);
+            let taken = b.open((B, A), &datagram(&from_a(&mut a))).is_ok();
+            flood(&mut b);
+            let _ = to_a(&mut a, &from_b(&mut b));
+            taken
+        });
+        assert!(exchanges.is_some_and(|count| count <= 4), "{exchanges:?}");
+        flood(&mut b);
+        assert!(b.open((B, A), &datagram(&from_a(&mut a))).is_ok());
+    }
+
+    /// Its plan was withdrawn and applied again, or its peer's.
+    #[test]
+    fn who_was_forgotten_is_heard_again() {
+        let (mut a, mut b) = (seal(&["01"], 1), seal(&["01"], 2));
+        for _ in 0..100 {
+            assert!(b.open((B, A), &datagram(&from_a(&mut a))).is_ok());
+            assert!(to_a(&mut a, &from_b(&mut b)).is_ok());
+        }
+        // One end forgets, and the other goes on.
+        a.retain(&HashSet::new());
+        assert_eq!(b.open((B, A), &datagram(&from_a(&mut a))), Err(Dropped::Replayed));
         assert!(to_a(&mut a, &from_b(&mut b)).is_ok());
-        assert!(b.open(&datagram(&from_a(&mut a))).is_ok());
-        assert_eq!(b.open(&datagram(&old)), Err(Dropped::Replayed));
+        let taken = (0..2).filter(|_| b.open((B, A), &datagram(&from_a(&mut a))).is_ok());
+        assert!(taken.count() > 0);
+        // A peer that has ended its session says nothing until the other begins one.
+        let mut anew = seal(&["01"], 3);
+        b.forget((B, A));
+        assert!(b.open((B, A), &datagram(&from_a(&mut anew))).is_ok());
     }
 
     #[test]
@@ -318,11 +389,11 @@ mod tests {
             for two in steps.windows(2) {
                 for (from, to) in [(two[0], two[1]), (two[1], two[0])] {
                     let (mut a, mut b) = (seal(from, 1), seal(to, 2));
-                    assert!(b.open(&datagram(&from_a(&mut a))).is_ok(), "{from:?} {to:?}");
+                    assert!(b.open((B, A), &datagram(&from_a(&mut a))).is_ok(), "{from:?} {to:?}");
                 }
             }
             let (mut a, mut b) = (seal(steps[0], 1), seal(steps[3], 2));
-            assert_eq!(b.open(&datagram(&from_a(&mut a))), Err(Dropped::Unsigned));
+            assert_eq!(b.open((B, A), &datagram(&from_a(&mut a))), Err(Dropped::Unsigned));
         }
     }
 }

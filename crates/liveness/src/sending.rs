@@ -20,6 +20,8 @@ pub enum Sending {
         source: IpAddr,
         /// To this address.
         destination: IpAddr,
+        /// The ends of the path whose session it is of: this node's address and the peer's.
+        ends: (IpAddr, IpAddr),
         /// The packet.
         packet: Packet,
     },

@@ -22,6 +22,8 @@ use crate::{
 const FIRST_PORT: u32 = 49152;
 /// The largest number of routers that a packet which ends a session may have crossed.
 const HOPS_MOST: u8 = 64;
+/// Where a packet has the receiver's discriminator (RFC 5880, section 4.1).
+const YOURS_AT: usize = 8;
 
 /// How a packet of a path's session arrived.
 enum Arrived {
@@ -231,20 +233,12 @@ impl SessionTable {
         out: &mut Vec<Sending>,
     ) -> Result<(), Dropped> {
         let packet = Packet::parse(datagram.payload).map_err(|_| Dropped::Malformed)?;
-        let known = NonZeroU32::new(packet.yours).and_then(|yours| self.mine.get(&yours).copied());
-        let found = match packet.yours {
-            0 => self.arrivals.get(&(datagram.source, datagram.ifindex)).copied(),
-            _ => known,
-        };
-        let id = found.ok_or(Dropped::Unknown)?;
+        let id = self.find(datagram, packet.yours)?;
+        let known = packet.yours != 0;
         let path = &self.entries[&id].path;
-        let ends = (datagram.destination, datagram.source);
-        if ends != self::ends(path) && Some(ends) != path.nodes {
-            return Err(Dropped::Unknown);
-        }
         match self.arrived(path, datagram)? {
             Arrived::ByPath => self.heard(id, &packet, at)?,
-            Arrived::ByOther if known.is_none() => return Err(Dropped::Ttl),
+            Arrived::ByOther if !known => return Err(Dropped::Ttl),
             Arrived::ByOther => match packet.state {
                 SessionState::Init | SessionState::Up => self.proven(id, at),
                 // The end of a session. It is no word of this path otherwise.
@@ -254,6 +248,35 @@ impl SessionTable {
         }
         self.serve(id, at, out);
         Ok(())
+    }
+
+    /// The ends of the path that a datagram is for, this node's address first, before it is read as a whole.
+    ///
+    /// # Errors
+    /// [`Dropped::Malformed`] if it is too short, [`Dropped::Unknown`] if it is for none.
+    pub fn ends(&self, datagram: &Datagram<'_>) -> Result<(IpAddr, IpAddr), Dropped> {
+        let yours = datagram.payload.get(YOURS_AT..).and_then(|rest| rest.first_chunk());
+        let yours = u32::from_be_bytes(*yours.ok_or(Dropped::Malformed)?);
+        self.find(datagram, yours).map(|id| ends(&self.entries[&id].path))
+    }
+
+    /// Has a path with these ends a session?
+    #[must_use]
+    pub fn has_session(&self, of: (IpAddr, IpAddr)) -> bool {
+        let mut entries = self.entries.values();
+        entries.any(|entry| entry.session.is_some() && ends(&entry.path) == of)
+    }
+
+    /// The path that a datagram is for, by the discriminator of this end, or by where it came from.
+    fn find(&self, datagram: &Datagram<'_>, yours: u32) -> Result<PathId, Dropped> {
+        let found = match NonZeroU32::new(yours) {
+            None => self.arrivals.get(&(datagram.source, datagram.ifindex)),
+            Some(yours) => self.mine.get(&yours),
+        };
+        let id = *found.ok_or(Dropped::Unknown)?;
+        let path = &self.entries[&id].path;
+        let from = (datagram.destination, datagram.source);
+        (from == ends(path) || Some(from) == path.nodes).then_some(id).ok_or(Dropped::Unknown)
     }
 
     /// By which way a datagram for the session of `path` came.
@@ -492,7 +515,8 @@ impl SessionTable {
     /// verdict on them is about our direction too, and may be wrong or not known yet.
     fn by_others(&self, path: &WatchedPath, packet: Packet, out: &mut Vec<Sending>) {
         if let Some((source, destination)) = path.nodes {
-            return out.push(Sending::Routed { source, destination, packet });
+            let ends = ends(path);
+            return out.push(Sending::Routed { source, destination, ends, packet });
         }
         let all = PathId { rank: 0, ..path.id }..=PathId { rank: u32::MAX, ..path.id };
         let others = self.entries.range(all).filter(|(id, _)| **id != path.id);

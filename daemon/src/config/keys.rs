@@ -1,10 +1,11 @@
 //! Reads the file of the fabric's keys, which nobody but the daemon may read.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 use tresse_base::text::read_help;
 use tresse_frame::keys::{Keys, KeysError};
@@ -57,7 +58,9 @@ pub enum KeyFileError {
 /// [`KeyFileError`].
 pub fn load(path: &Path) -> Result<Keys, KeyFileError> {
     let read = |error| KeyFileError::Read { path: path.into(), error };
-    let file = File::open(path).map_err(read)?;
+    // Without waiting for the other end of a pipe.
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path);
+    let file = file.map_err(read)?;
     let metadata = file.metadata().map_err(read)?;
     let (mode, owner, user) = (metadata.mode() & 0o7777, metadata.uid(), geteuid().as_raw());
     if owner != user && owner != 0 {
@@ -65,6 +68,10 @@ pub fn load(path: &Path) -> Result<Keys, KeyFileError> {
     }
     if mode & !0o400 != 0 {
         return Err(KeyFileError::Mode { path: path.into(), mode });
+    }
+    if !metadata.is_file() || metadata.len() > BYTES_MOST {
+        let words = format!("it is no file of at most {BYTES_MOST} bytes");
+        return Err(read(io::Error::new(io::ErrorKind::InvalidData, words)));
     }
     let mut text = String::new();
     file.take(BYTES_MOST).read_to_string(&mut text).map_err(read)?;

@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 use tresse_base::id::Vid;
 use tresse_control::{Applied, Call, Counters, Introduced, NodeError, Reply, Status};
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
+use tresse_frame::keys::Keys;
 
 use super::{Daemon, RunError, chain, not_persisted, tried};
 use crate::control::{Request, unix_ms};
@@ -70,50 +71,50 @@ impl Daemon {
         counters
     }
 
-    /// Reads the keys again.
-    fn reload_keys(&mut self) -> Result<(), NodeError> {
-        let wrong = |error| NodeError::Internal { message: format!("key_file: {error}") };
-        let keys = self.config.keys().map_err(wrong)?;
-        if keys != self.keys {
-            tracing::info!(
-                ?keys,
-                "signs with the first of these keys, by their public numbers, and takes all of them"
-            );
-            self.detector.set_keys(&keys);
-            self.announcers.set_keys(keys.clone());
-            self.flood.set_keys(keys.clone());
-            self.keys = keys;
+    /// Signs by these keys, and takes what is signed by them, from now on.
+    fn set_keys(&mut self, keys: Keys) {
+        if keys == self.keys {
+            return;
         }
-        Ok(())
+        tracing::info!(
+            ?keys,
+            "signs by the first of these keys (their public numbers), and takes all of them"
+        );
+        self.detector.set_keys(&keys);
+        self.announcers.set_keys(keys.clone());
+        self.flood.set_keys(keys.clone());
+        self.keys = keys;
     }
 
-    /// Reads the keys, and applies the configured files. If they have errors, the keys and the plan stay.
+    /// Reads the keys, and applies the configured files. If one of them has errors, the keys and the plan stay.
     pub(super) fn reload(&mut self, answer: Option<Sender>) {
-        if let Err(error) = self.reload_keys() {
-            match answer {
-                Some(answer) => drop(answer.send(Err(error))),
-                None => {
-                    tracing::error!(%error, "reload failed: the old keys and the old plan are kept")
-                }
-            }
-            return;
-        }
-        if self.config.cluster.is_none() && self.config.key_file.is_some() {
-            // All that is configured has been read.
-            let Status { generation, pending, confirm_seconds, .. } = self.status();
-            let applied = Applied { generation, operations: Vec::new(), pending, confirm_seconds };
-            if let Some(answer) = answer {
-                let _ = answer.send(Ok(Reply::Applied(applied)));
-            }
-            return;
-        }
-        let none = || NodeError::Internal {
-            message: "tressed.toml names no cluster file: set `cluster`".into(),
-        };
-        let prepared = match self.configured() {
-            Ok(prepared) => prepared.ok_or_else(none),
+        let internal = |message| NodeError::Internal { message };
+        let keys = self.config.keys().map_err(|error| internal(format!("key_file: {error}")));
+        let planned = keys.and_then(|keys| match self.configured() {
+            Ok(planned) => Ok((keys, planned)),
             Err(RunError::Plan(error)) => Err(error),
-            Err(other) => Err(NodeError::Internal { message: chain(&other) }),
+            Err(other) => Err(internal(chain(&other))),
+        });
+        let prepared = match planned {
+            Ok((keys, Some(prepared))) => {
+                self.set_keys(keys);
+                Ok(prepared)
+            }
+            // All that is configured has been read.
+            Ok((keys, None)) if self.config.key_file.is_some() => {
+                self.set_keys(keys);
+                let Status { generation, pending, confirm_seconds, .. } = self.status();
+                let operations = Vec::new();
+                let applied = Applied { generation, operations, pending, confirm_seconds };
+                if let Some(answer) = answer {
+                    let _ = answer.send(Ok(Reply::Applied(applied)));
+                }
+                return;
+            }
+            Ok((_, None)) => {
+                Err(internal("tressed.toml names no cluster file: set `cluster`".into()))
+            }
+            Err(error) => Err(error),
         };
         match (prepared, answer) {
             (Ok(prepared), answer) => {
@@ -128,7 +129,9 @@ impl Daemon {
             (Err(error), Some(answer)) => {
                 let _ = answer.send(Err(error));
             }
-            (Err(error), None) => tracing::error!(%error, "reload failed: the old plan is kept"),
+            (Err(error), None) => {
+                tracing::error!(%error, "reload failed: the old plan and the old keys are kept")
+            }
         }
     }
 }

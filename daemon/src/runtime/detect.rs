@@ -76,7 +76,10 @@ impl Detector {
 
     /// Why no path is watched although they should be.
     pub fn fault(&self) -> Option<String> {
-        self.fault.clone()
+        let deaf = self.running.as_ref().is_some_and(|(bfd, _)| bfd.is_deaf());
+        let deaf = deaf
+            .then(|| "BFD does not hear its peers: restart tressed, and see its log".to_owned());
+        self.fault.clone().or(deaf)
     }
 
     /// Watches exactly the paths of `watching`.

@@ -4,16 +4,18 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 
 use nix::sys::signal::{Signal, kill};
 use tempfile::TempDir;
 use tresse_base::id::NodeId;
+use tresse_control::Client;
 use tresse_frame::announce::{Announcement, AnnouncementKind};
 use tresse_tests::program;
 
 use crate::cables::send;
 use crate::lab::{Lab, eventually};
+use crate::robust::daemon::{N0, start, stop};
 use crate::routed::silent;
 use crate::silent::whole;
 use crate::suite::Tests;
@@ -21,6 +23,7 @@ use crate::suite::Tests;
 pub const TESTS: Tests = &[
     ("routed_keys_are_changed_while_all_nodes_speak", changed),
     ("routed_keys_keep_out_who_has_none", keep_out),
+    ("routed_keys_outlive_daemons", outlive_daemons),
     ("routed_keys_in_an_open_file_are_refused", open_file),
 ];
 
@@ -168,6 +171,35 @@ fn keep_out() {
     });
     whole(lab).unwrap();
     assert_eq!(silent(lab), []);
+}
+
+/// A daemon that was ended, killed, or whose plan was withdrawn and comes back, is understood again.
+fn outlive_daemons() {
+    let signed = Signed::up(&[OLD]);
+    let lab = &signed.lab;
+    let again = |child: Option<Child>| {
+        match child {
+            None => stop(lab, Signal::SIGTERM),
+            Some(mut child) => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+        }
+        let child = start(lab);
+        let socket = lab.directory.socket("n0");
+        eventually("it answers", 30, || Client::connect(&socket).map(drop));
+        eventually("all sessions are up again", 60, || whole(lab));
+        child
+    };
+    let mut child = again(Some(again(None)));
+    lab.client(N0).withdraw(true).unwrap();
+    lab.apply(N0, &lab.now);
+    eventually("all sessions are up after a withdrawal", 60, || whole(lab));
+    assert_eq!(silent(lab), []);
+    let Signed { lab, directory } = signed;
+    drop(lab);
+    child.wait().unwrap();
+    drop(directory);
 }
 
 /// Exit code 3, and the file is named.

@@ -1,6 +1,8 @@
 //! The socket filter (classic BPF) of what BFD receives. The kernel runs it on every IP packet of the host, so it decides
 //! by the first fields that differ, and by the interface last.
 
+use std::collections::BTreeSet;
+
 use pnet::packet::icmp::IcmpTypes;
 use pnet::packet::icmpv6::Icmpv6Types;
 use pnet::packet::ip::IpNextHeaderProtocols;
@@ -31,12 +33,13 @@ const PACKET_HOST: u32 = 0;
 /// Of the flags and the offset of an IPv4 fragment: all but "don't fragment".
 const FRAGMENT: u32 = 0x3fff;
 
-/// Accepts what arrives for this host on one of the interfaces (by their numbers), and nothing that this host sends: UDP
-/// to a port of BFD, and answers to echoes with this identifier. No fragments, and no IPv6 extension headers.
+/// Accepts what arrives for this host on one of the interfaces (by their numbers; `None`: on any), and nothing that this
+/// host sends: UDP to a port of BFD, and answers to echoes with this identifier. No fragments, and no IPv6 extension
+/// headers. Too many interfaces are as if they were not said.
 pub(super) fn filter(
     ipv4: bool,
     identifier: u16,
-    interfaces: impl Iterator<Item = u32>,
+    interfaces: Option<&BTreeSet<u32>>,
 ) -> Vec<SockFilter> {
     let op = SockFilter::new;
     let drop = || op(RET_K, 0, 0, 0);
@@ -68,9 +71,13 @@ pub(super) fn filter(
         drop(),
         op(LDW_ABS, 0, 0, INTERFACE),
     ]);
-    let room = (MOST - program.len() - 1) / 2;
-    for interface in interfaces.take(room) {
-        program.extend([op(JEQ_K, 0, 1, interface), op(RET_K, 0, 0, LONGEST as u32)]);
+    let accept = || op(RET_K, 0, 0, LONGEST as u32);
+    let Some(interfaces) = interfaces.filter(|all| program.len() + 2 * all.len() < MOST) else {
+        program.push(accept());
+        return program;
+    };
+    for interface in interfaces {
+        program.extend([op(JEQ_K, 0, 1, *interface), accept()]);
     }
     program.push(drop());
     program

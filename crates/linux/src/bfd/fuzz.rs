@@ -72,7 +72,10 @@ pub fn bfd(bytes: &[u8]) {
         multi_hop: false,
         payload: bytes,
     };
-    assert!(seal.open(&datagram).is_err(), "signed without the key");
+    assert!(
+        seal.open((datagram.destination, datagram.source), &datagram).is_err(),
+        "signed without the key"
+    );
 }
 
 /// What is at the place of `your discriminator` and of an echo's session, from a number from the end.

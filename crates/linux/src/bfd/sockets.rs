@@ -70,7 +70,7 @@ impl Sockets {
     /// Receives by the interfaces, and for the addresses, of what is watched.
     ///
     /// # Errors
-    /// If the kernel takes no other filter: then the one before stays.
+    /// If the kernel takes no other filter: then the one before stays, and this is tried again the next time.
     pub fn watch(&mut self, watching: &Watching) -> io::Result<()> {
         let ends = |(here, _): (IpAddr, IpAddr)| here;
         let paths = watching.paths.iter();
@@ -79,9 +79,12 @@ impl Sockets {
         let interfaces: BTreeSet<u32> =
             watching.interfaces.values().map(|interface| interface.ifindex).collect();
         if self.interfaces != interfaces {
+            self.interfaces.clear();
             for (socket, ipv4) in self.incoming.iter().zip([true, false]) {
-                let program = filter(ipv4, self.identifier, interfaces.iter().copied());
-                socket.attach_filter(&program)?;
+                let attach = |of| socket.attach_filter(&filter(ipv4, self.identifier, of));
+                // Of many interfaces the filter may be longer than the kernel takes (`optmem_max`). The sessions look at
+                // the interface too.
+                attach(Some(&interfaces)).or_else(|_| attach(None))?;
             }
             self.interfaces = interfaces;
         }
@@ -133,7 +136,7 @@ impl Sockets {
                 }
                 sent
             }
-            Sending::Routed { source: from, destination: to, packet } => {
+            Sending::Routed { source: from, destination: to, ends, packet } => {
                 let domain = if from.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
                 let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
                 socket.set_nonblocking(true)?;
@@ -143,7 +146,7 @@ impl Sockets {
                     socket.set_unicast_hops_v6(255)?;
                 }
                 socket.bind(&SocketAddr::new(*from, 0).into())?;
-                let packet = seal.sign((*from, *to), MULTI_HOP_PORT, &packet.emit());
+                let packet = seal.sign(*ends, MULTI_HOP_PORT, &packet.emit());
                 socket.send_to(&packet, &SocketAddr::new(*to, MULTI_HOP_PORT).into())?;
                 Ok(())
             }
@@ -163,7 +166,7 @@ fn incoming(ipv4: bool, identifier: u16) -> io::Result<Socket> {
     let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
     socket.set_nonblocking(true)?;
     packet::offload_header(socket.as_fd())?;
-    socket.attach_filter(&filter(ipv4, identifier, std::iter::empty()))?;
+    socket.attach_filter(&filter(ipv4, identifier, Some(&BTreeSet::new())))?;
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
     // Without the capability the socket has the usual room.
     let _ = setsockopt(&socket, sockopt::RcvBufForce, &WAITING_BYTES);

@@ -14,7 +14,7 @@ use crate::sys::readiness;
 use tokio::sync::watch;
 use tresse_frame::keys::Keys;
 use tresse_liveness::{
-    Datagram, Dropped, PathEvent, Seal, Secrets, Sending, SessionTable, Timing, WatchedPath,
+    Datagram, Dropped, PathEvent, Seal, Secrets, Sending, SessionState, SessionTable, Timing,
     Watching,
 };
 
@@ -37,6 +37,8 @@ struct Counting {
     slowdown: AtomicU64,
     unsent: AtomicU64,
     taken: AtomicU64,
+    /// 1 if the kernel refused the filter of what is received.
+    deaf: AtomicU64,
 }
 
 /// What the thread is told.
@@ -117,6 +119,13 @@ impl Bfd {
         self.seen.clone()
     }
 
+    /// Has the thread ended, or does it not hear what it should, as the kernel refused it?
+    #[must_use]
+    pub fn is_deaf(&self) -> bool {
+        let ended = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        ended || self.counting.deaf.load(Relaxed) > 0
+    }
+
     /// What was counted, by name.
     #[must_use]
     pub fn counters(&self) -> [(&'static str, u64); 14] {
@@ -149,6 +158,11 @@ impl Drop for Bfd {
             let _ = thread.join();
         }
     }
+}
+
+/// Does a control packet end its session (RFC 5880, section 6.8.16)?
+fn says_goodbye(packet: &[u8]) -> bool {
+    packet.get(1).is_some_and(|flags| flags >> 6 == SessionState::AdminDown as u8)
 }
 
 struct Worker {
@@ -195,13 +209,15 @@ impl Worker {
     }
 
     fn watch(&mut self, watching: Watching, now: Duration, out: &mut Vec<Sending>) {
-        // The kernel takes every filter of this form.
-        let _ = self.sockets.watch(&watching);
+        let deaf = self.sockets.watch(&watching).is_err();
+        self.counting.deaf.store(deaf.into(), Relaxed);
         self.counting.taken.store(self.sockets.taken(), Relaxed);
         let paths = watching.paths.iter();
-        let ends = |path: &WatchedPath| [Some((path.source, path.destination)), path.nodes];
-        self.seal.retain(&paths.flat_map(ends).flatten().collect());
+        let ends = paths.map(|path| (path.source, path.destination)).collect();
         self.table.set(watching, now, out);
+        // Before their peers are forgotten: sessions that end say so.
+        self.send(out);
+        self.seal.retain(&ends);
     }
 
     fn hear(&mut self, out: &mut Vec<Sending>) {
@@ -212,8 +228,13 @@ impl Worker {
             // What was in a socket at the last look was taken from it then.
             let at = epoch.elapsed().saturating_sub(age).max(before);
             let taken = match content {
-                Some(Arrival::Control(datagram)) => seal.open(&datagram).and_then(|payload| {
-                    table.hear(&Datagram { payload: &payload, ..datagram }, at, out)
+                Some(Arrival::Control(datagram)) => table.ends(&datagram).and_then(|ends| {
+                    let payload = seal.open(ends, &datagram)?;
+                    table.hear(&Datagram { payload: &payload, ..datagram }, at, out)?;
+                    if says_goodbye(&payload) && !table.has_session(ends) {
+                        seal.forget(ends);
+                    }
+                    Ok(())
                 }),
                 Some(Arrival::Echo(echo)) => table.answered(echo, at),
                 None => Err(Dropped::Malformed),

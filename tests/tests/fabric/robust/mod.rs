@@ -2,7 +2,7 @@
 //! a full disk, state that cannot be read, files of another host. It names what is wrong, and what was good
 //! stays in force.
 
-mod daemon;
+pub mod daemon;
 mod plans;
 mod ports;
 
