@@ -1,13 +1,12 @@
 //! Serves the daemon's metrics to Prometheus over HTTP, on a Unix socket or a loopback port (DESIGN
 //! section 7). The metrics are collected from the main loop at each request. Requests change
-//! nothing, so any reader is accepted; the number of connections and the time of each are limited.
+//! nothing, so any reader is accepted; the number of connections and the time of each are limited. Of too many readers the
+//! first one of the user who has most of them is sent away. On a port nobody knows whose a reader is.
 
 mod text;
 
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -20,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use tresse_control::{Call, Reply};
 
 use crate::config::MetricsAt;
@@ -64,7 +64,7 @@ impl Exporter {
 
     /// Serves readers until dropped. Must run in a `LocalSet`.
     pub async fn run(self, requests: mpsc::Sender<control::Request>) {
-        let readers = Rc::new(Cell::new(0));
+        let mut readers = Vec::new();
         let tcp = match &self {
             Self::Path(_) => None,
             Self::Loopback(listener) => {
@@ -77,14 +77,14 @@ impl Exporter {
         };
         loop {
             let taken = match (&self, &tcp) {
-                (Self::Path(socket), _) => socket
-                    .listener
+                (Self::Path(socket), _) => socket.listener.accept().await.map(|(stream, _)| {
+                    let user = stream.peer_cred().ok().map(|peer| peer.uid());
+                    serve(stream, user, &requests, &mut readers);
+                }),
+                (Self::Loopback(_), Some(listener)) => listener
                     .accept()
                     .await
-                    .map(|(stream, _)| serve(stream, &requests, &readers)),
-                (Self::Loopback(_), Some(listener)) => {
-                    listener.accept().await.map(|(stream, _)| serve(stream, &requests, &readers))
-                }
+                    .map(|(stream, _)| serve(stream, None, &requests, &mut readers)),
                 (Self::Loopback(_), None) => return,
             };
             if let Err(error) = taken {
@@ -95,17 +95,27 @@ impl Exporter {
     }
 }
 
-/// Serves one reader in a task of its own; refuses it if there are too many.
-fn serve<S>(stream: S, requests: &mpsc::Sender<control::Request>, readers: &Rc<Cell<usize>>)
-where
+/// A reader, by its user where that is known, in the order in which they came.
+type Reader = (Option<u32>, AbortHandle);
+
+/// Serves one reader in a task of its own, and sends another away if there are too many.
+fn serve<S>(
+    stream: S,
+    user: Option<u32>,
+    requests: &mpsc::Sender<control::Request>,
+    readers: &mut Vec<Reader>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
-    if readers.get() >= READERS {
-        return tracing::debug!("too many readers of metrics");
+    readers.retain(|(_, reader)| !reader.is_finished());
+    if readers.len() >= READERS {
+        let count = |user| readers.iter().filter(|(of, _)| *of == user).count();
+        let most = readers.iter().map(|(user, _)| count(*user)).max();
+        let first = readers.iter().position(|(user, _)| Some(count(*user)) == most);
+        first.map(|at| readers.remove(at)).iter().for_each(|(_, reader)| reader.abort());
     }
-    readers.set(readers.get() + 1);
-    let (requests, readers) = (requests.clone(), readers.clone());
-    tokio::task::spawn_local(async move {
+    let requests = requests.clone();
+    let task = tokio::task::spawn_local(async move {
         let service = service_fn(|request| answer(request, requests.clone()));
         let connection = http1::Builder::new()
             .max_buf_size(16 * 1024)
@@ -113,8 +123,8 @@ where
         if let Ok(Err(error)) = tokio::time::timeout(PATIENCE, connection).await {
             tracing::debug!(%error, "a reader of metrics");
         }
-        readers.set(readers.get() - 1);
     });
+    readers.push((user, task.abort_handle()));
 }
 
 async fn answer(

@@ -1,7 +1,7 @@
 //! Metrics, alerts and the dashboard, judged by Prometheus' own `promtool` and by `curl`.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -11,6 +11,7 @@ use crate::suite::Tests;
 
 pub const TESTS: Tests = &[
     ("routed_metrics_are_what_prometheus_reads", are_read),
+    ("routed_metrics_are_read_beside_readers_that_never_end", are_read_beside_others),
     ("routed_alerts_and_dashboard_ask_for_metrics_that_there_are", are_asked_for),
 ];
 
@@ -54,6 +55,47 @@ fn are_read() {
     assert_eq!(read(&lab, "n0", "/", &[]).0, 404);
     assert_eq!(read(&lab, "n0", "/metrics", &["-X", "POST"]).0, 405);
     assert_eq!(read(&lab, "n0", "/metrics", &["-I"]).0, 200);
+}
+
+/// As `nobody`, 64 readers that never end their requests, and come again as soon as they are sent away.
+const SLOW: &str = r#"
+import os, socket, sys, time
+os.setgid(65534)
+os.setuid(65534)
+def begin():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    s.sendall(b'GET /metrics HTTP/1.1\r\n')
+    s.setblocking(False)
+    return s
+readers = [begin() for n in range(64)]
+print('begun', flush=True)
+while True:
+    for at, s in enumerate(readers):
+        try:
+            ended = s.recv(100) == b''
+        except BlockingIOError:
+            ended = False
+        except OSError:
+            ended = True
+        if ended:
+            s.close()
+            readers[at] = begin()
+    time.sleep(0.01)
+"#;
+
+fn are_read_beside_others() {
+    let lab = up();
+    let mut command = Command::new("python3");
+    command.args(["-c", SLOW]).arg(lab.directory.node("n0").join("metrics"));
+    let mut others = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(others.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let answers: Vec<u16> = (0..50).map(|_| read(&lab, "n0", "/metrics", &[]).0).collect();
+    assert!(others.try_wait().unwrap().is_none());
+    others.kill().unwrap();
+    others.wait().unwrap();
+    assert_eq!(answers, [200; 50]);
 }
 
 fn are_asked_for() {
