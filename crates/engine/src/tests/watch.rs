@@ -112,6 +112,30 @@ fn a_peer_that_is_gone_has_no_route() {
     assert_eq!(host.kernel.observed.routes, before);
 }
 
+/// One path is found broken, and the other may cross what broke it: nobody knows yet, so it is tried.
+#[test]
+fn a_peer_with_a_path_that_is_only_suspected_keeps_a_route() {
+    let kind = TopologyShape::Torus { dims: vec![3, 3] };
+    let cluster = Cluster::generated(kind, 1, 1, Strategy::Dor, 2);
+    let prepared = plan(&Plan::build(cluster).unwrap(), NodeId(1));
+    let mut host = Host::new(false);
+    settled(&prepared, &mut host);
+    let first = prepared.watches.paths()[0].id;
+    let to = Prefix::host(prepared.watches.paths()[0].destination);
+    let leads_there = |host: &Host| host.kernel.observed.routes.keys().any(|(dst, _)| *dst == to);
+    let mut say = |down: BTreeSet<PathId>| {
+        let (generation, none) = (host.watching.generation, BTreeSet::new);
+        let (held, up, silent) = (none(), none(), none());
+        host.input(Input::PathEvent { generation, down, held, up, silent });
+        host.settle();
+        leads_there(&host)
+    };
+    assert!(say([first].into()));
+    let second = PathId { rank: first.rank + 1, ..first };
+    assert!(!say([first, second].into()), "both are found broken");
+    assert!(say([first].into()));
+}
+
 /// A path that is shown to be sound again is on trial. It carries what no other path does.
 #[test]
 fn a_path_on_trial_is_used_where_nothing_else_is_whole() {
