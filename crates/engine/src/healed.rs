@@ -52,8 +52,6 @@ pub(super) struct Seen {
     pub(super) words: [Option<Words>; 2],
     /// The broken paths of this node.
     pub(super) broken: BTreeSet<PathId>,
-    /// The first hops of those of them that are on trial, and that are only suspected.
-    pub(super) doubtful: [BTreeSet<Nexthop>; 2],
 }
 
 /// What is not as planned, because something is broken.

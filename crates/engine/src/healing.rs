@@ -5,7 +5,6 @@
 //! What others say is kept in the state file as long as it names a failure, so that a daemon that starts does not
 //! send into one that it knew.
 
-use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -14,7 +13,6 @@ use tresse_frame::records::Origin;
 use tresse_liveness::records::{PathState, Report};
 use tresse_plan::remaining::{HopState, Way};
 use tresse_reconcile::{Nexthop, is_force_forwarding};
-use tresse_slice::watch::Watch;
 use tresse_topology::Hop;
 
 use super::healed::{Healed, HealedRoute, Seen, origin};
@@ -104,7 +102,6 @@ impl Engine {
             plan: current.digest(),
             words: [words(known.as_ref()), words(of_old.as_ref())],
             broken: self.paths.broken.clone(),
-            doubtful: [self.paths.held.clone(), self.paths.suspected.clone()],
         };
         if self.healing.seen == seen {
             return;
@@ -143,7 +140,6 @@ impl Engine {
         let nexthops = self.used(plan, dark);
         let state = |node, at| known.state(node, at);
         let (joins, ipv6) = (remaining.joins_paths(), self.forwards_ipv6());
-        let lost = LazyCell::new(|| self.lost(plan));
         let mut healed = Healed::default();
         for pair in plan.index.pairs() {
             let dst = pair[0].id.dst;
@@ -157,6 +153,9 @@ impl Engine {
                 // By its own paths, which are chosen where the plan's are.
                 Way::Around { hop, .. } if joins && hop.to == dst => continue,
                 Way::Around { hop, other } => (Some(hop), other),
+                // The planned route stays: without one the kernel would not answer echoes, which keep the paths of slow
+                // daemons in use (design 7a).
+                Way::Cut if joins => continue,
                 Way::Cut => (None, None),
                 Way::Planned | Way::Backup | Way::Unproven => {
                     if remaining.leads_away(me, dst, &ways) {
@@ -167,8 +166,7 @@ impl Engine {
             };
             for prefix in destinations {
                 // No node is sent through that does not forward it.
-                let hop = hop.filter(|_| !joins || prefix.address.is_ipv4() || ipv6);
-                if joins && hop.is_none() && !lost.contains(&dst) {
+                if joins && !prefix.address.is_ipv4() && !ipv6 {
                     continue;
                 }
                 let nexthop = |hop: Hop| {
@@ -177,7 +175,7 @@ impl Engine {
                     nexthops.find(|nexthop| nexthop.via.is_ipv4() == family).cloned()
                 };
                 let (nexthop, other) = (hop.and_then(nexthop), other.and_then(nexthop));
-                if joins && hop.is_some() && nexthop.is_none() {
+                if joins && nexthop.is_none() {
                     continue;
                 }
                 // What stands behind it is for when its NIC has lost its carrier.
@@ -191,20 +189,6 @@ impl Engine {
             }
         }
         healed
-    }
-
-    /// The nodes to which BFD has found every path broken, none of which is on trial or only suspected. What the kernel
-    /// shows of interfaces does not count: routes go and come with these by themselves.
-    fn lost(&self, plan: &Prepared) -> BTreeSet<NodeId> {
-        let (dead, doubtful) = (self.dead(plan), self.doubtful(plan));
-        let is_lost = |watch: &Watch| {
-            dead.contains(&watch.id) && !doubtful.iter().any(|of| of.contains(&watch.id))
-        };
-        let (lost, other): (Vec<_>, Vec<_>) =
-            plan.watches.paths().iter().partition(|watch| is_lost(watch));
-        let other: BTreeSet<NodeId> = other.into_iter().map(|watch| watch.id.dst).collect();
-        let lost = lost.into_iter().map(|watch| watch.id.dst);
-        lost.filter(|dst| self.settings.bfd && !other.contains(dst)).collect()
     }
 
     /// Does this node forward IPv6 where paths are joined? Others of the fabric are taken to be alike.

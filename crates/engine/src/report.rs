@@ -146,12 +146,11 @@ impl Engine {
         let healed = &self.healing.healed.routes;
         let by_healing = |current: &Prepared, pair: &[PathEntry]| {
             let remaining = current.index.remaining.as_ref().filter(|_| self.settings.bfd)?;
-            let ways = pair[0].nexthops.iter().filter_map(|(to, _)| healed.get(to));
-            let mut none = ways.map(|way| way.nexthop.is_none()).peekable();
+            let mut ways = pair[0].nexthops.iter().filter_map(|(to, _)| healed.get(to));
             match remaining.joins_paths() {
                 // A pair that goes round nothing has its planned paths.
-                true => none.peek().is_some().then(|| none.all(|none| none)),
-                false => Some(none.any(|none| none)),
+                true => ways.next().is_some().then_some(false),
+                false => Some(ways.any(|way| way.nexthop.is_none())),
             }
         };
         let fails = move |current: &Prepared, entry: &PathEntry| {
