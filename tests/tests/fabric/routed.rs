@@ -140,7 +140,7 @@ fn tells_what_the_readme_shows() {
     let shown = text.split("lab exec n0 -- tresse status\n").nth(1).unwrap();
     let shown: Vec<&str> =
         shown.lines().map(str::trim).take_while(|l| !l.starts_with('$')).collect();
-    assert_eq!(shown.len(), 6, "{shown:?}");
+    assert_eq!(shown.len(), 7, "{shown:?}");
     let lab = Lab::up(include_str!("../../../configs/ring-4.toml"), &[]);
     eventually("in sync", 60, || lab.in_sync());
     assert!(lab.verb(&["fail", "n0-n1"]).1);
