@@ -70,23 +70,24 @@ pub const KINDS: &[Kind] = &[
     random("pmesh-4x4", PMESH_4X4),
     Kind { sets: Sets::SwitchPairs, ..random("pmesh-4x4-switches", PMESH_4X4) },
     Kind { routing: "paths = 2", ..random("flat24", "kind = \"fnn\", wiring = FLAT24") },
-    vlans("torus-3x3", "kind = \"torus\", dims = [3, 3]"),
-    vlans("mesh-3x3", "kind = \"mesh\", dims = [3, 3]"),
-    vlans("torus-4x4", "kind = \"torus\", dims = [4, 4]"),
-    vlans("mesh-4x4", "kind = \"mesh\", dims = [4, 4]"),
-    irregular("clique-8", "kind = \"clique\", ports = 14, nodes_per_switch = 1", TRANSIT),
-    irregular("irregular-8-transit", IRREGULAR_8, TRANSIT),
-    irregular("irregular-8-updown", IRREGULAR_8, UPDOWN),
-    irregular("irregular-16-transit", IRREGULAR_16, TRANSIT),
-    irregular("irregular-16-updown", IRREGULAR_16, UPDOWN),
+    vlans("torus-3x3", "kind = \"torus\", dims = [3, 3]", DOR),
+    vlans("mesh-3x3", "kind = \"mesh\", dims = [3, 3]", DOR),
+    vlans("torus-4x4", "kind = \"torus\", dims = [4, 4]", DOR),
+    vlans("mesh-4x4", "kind = \"mesh\", dims = [4, 4]", DOR),
+    vlans("clique-8", "kind = \"clique\", ports = 14, nodes_per_switch = 1", TRANSIT),
+    vlans("irregular-8-transit", IRREGULAR_8, TRANSIT),
+    vlans("irregular-8-updown", IRREGULAR_8, UPDOWN),
+    vlans("irregular-16-transit", IRREGULAR_16, TRANSIT),
+    vlans("irregular-16-updown", IRREGULAR_16, UPDOWN),
 ];
 
-/// 24 nodes of three NICs on nine switches.
+/// 24 nodes of three NICs on six switches.
 const FLAT24: &str = include_str!("../../configs/flat24.fnn");
 const IRREGULAR_8: &str =
     "kind = \"irregular\", switches = 8, nodes_per_switch = 1, seed = 1, ports = 6";
 const IRREGULAR_16: &str =
     "kind = \"irregular\", switches = 16, nodes_per_switch = 1, seed = 1, ports = 6";
+const DOR: &str = "strategy = \"dor\", paths = 2";
 const TRANSIT: &str = "strategy = \"transit\", lossless = true, paths = 2";
 const UPDOWN: &str = "strategy = \"updown\", lossless = true, paths = 2";
 const PMESH_4X4: &str = "kind = \"pmesh\", dims = [4, 4]";
@@ -95,12 +96,7 @@ const fn random(name: &'static str, topology: &'static str) -> Kind {
     Kind { name, topology, routing: "", vlans: false, sets: Sets::Random }
 }
 
-const fn vlans(name: &'static str, topology: &'static str) -> Kind {
-    let routing = "strategy = \"dor\", paths = 2";
-    Kind { routing, vlans: true, ..random(name, topology) }
-}
-
-const fn irregular(name: &'static str, topology: &'static str, routing: &'static str) -> Kind {
+const fn vlans(name: &'static str, topology: &'static str, routing: &'static str) -> Kind {
     Kind { routing, vlans: true, ..random(name, topology) }
 }
 

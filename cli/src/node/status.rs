@@ -63,7 +63,13 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
              so): paths through transit nodes need the daemon"
         )?,
         "kernel" => writeln!(out, "labels are pushed by the kernel")?,
+        _ => {}
+    }
+    match status.authentication.as_str() {
         "none" => writeln!(out, "packets between nodes: not signed")?,
+        "optional" => writeln!(out, "packets between nodes: those without a tag are TAKEN TOO")?,
+        "required" => writeln!(out, "packets between nodes: signed, others are not taken")?,
+        // An older daemon.
         _ => {}
     }
     if let Some(seconds) = status.confirm_seconds {
@@ -102,11 +108,6 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
     }
     if status.sessions > 0 {
         writeln!(out, "BFD: {} of {} sessions up", status.sessions_up, status.sessions)?;
-    }
-    match &*status.authentication {
-        "required" => writeln!(out, "packets between nodes: signed, others are not taken")?,
-        "optional" => writeln!(out, "packets between nodes: those without a tag are TAKEN TOO")?,
-        _ => {}
     }
     if !status.drained.is_empty() {
         writeln!(out, "drained: {}", status.drained.join(" "))?;

@@ -6,6 +6,7 @@
 //! them.
 
 pub mod bfd;
+mod bpf;
 pub mod forward;
 pub mod kernel;
 pub mod sys;

@@ -35,6 +35,7 @@ use crate::{Datagram, Dropped, Secrets};
 /// Bytes of a packet without the section.
 const PLAIN: usize = 24;
 const SECTION: usize = TAG_AT - PLAIN + TAG;
+const NUMBERS_AT: usize = 28;
 const TAG_AT: usize = 60;
 const TYPE: u8 = 250;
 /// So many instances that may be a peer's are answered.
@@ -137,23 +138,22 @@ impl Seal {
             let taken = self.keys.takes_unsigned();
             return if taken { Ok(bytes.to_vec()) } else { Err(Dropped::Unsigned) };
         }
-        let section = |bytes: &[u8]| {
-            let length = PLAIN + SECTION;
-            let whole = bytes.len() == length && bytes[LENGTH_AT] == length as u8;
-            whole && bytes[PLAIN..PLAIN + 2] == [TYPE, SECTION as u8] && bytes[PLAIN + 3] == 0
-        };
         let (covered, tag) = bytes.split_at_checked(TAG_AT).ok_or(Dropped::Unsigned)?;
-        let tag = tag.first_chunk().filter(|_| section(bytes)).ok_or(Dropped::Unsigned)?;
-        let header = header((ends.1, ends.0), datagram.port());
-        let tagged = (bytes[PLAIN + 2], *tag);
-        if !self.keys.takes(Purpose::Bfd, &tagged, &[&header, covered]) {
+        let tag: [u8; TAG] = tag.try_into().map_err(|_| Dropped::Unsigned)?;
+        let [kind, length, key, zero, ..] = covered[PLAIN..] else { return Err(Dropped::Unsigned) };
+        let lengths = (covered[LENGTH_AT].into(), length.into());
+        if lengths != (PLAIN + SECTION, SECTION) || (kind, zero) != (TYPE, 0) {
             return Err(Dropped::Unsigned);
         }
-        let number = |at: usize| {
-            let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk());
-            bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes))
-        };
-        let [instance, number, challenge, answer] = [28, 36, 44, 52].map(number);
+        let header = header((ends.1, ends.0), datagram.port());
+        if !self.keys.takes(Purpose::Bfd, &(key, tag), &[&header, covered]) {
+            return Err(Dropped::Unsigned);
+        }
+        let mut numbers = covered[NUMBERS_AT..]
+            .chunks_exact(8)
+            .map(|eight| u64::from_be_bytes(eight.try_into().expect("a chunk has eight bytes")));
+        let [instance, number, challenge, answer] =
+            std::array::from_fn(|_| numbers.next().expect("four of them come before the tag"));
         if !self.is_new(ends, &Stamp { instance, number, challenge, answer }) {
             return Err(Dropped::Replayed);
         }

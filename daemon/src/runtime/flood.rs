@@ -216,20 +216,20 @@ impl Flood {
     }
 
     /// Hears a frame. [`send`](Self::send) has the answer: one for all frames that came together.
-    pub fn hear(&mut self, (interface, frame): &Received) {
+    pub fn hear(&mut self, (interface, frame): Received) {
         let sender = self.senders.get(&frame.source);
         let is_own = |mac| self.neighbours.values().any(|of| of.own == mac);
         let from = self.neighbours.iter().find(|(_, of)| match sender {
             Some(node) => of.session.is_some() && of.path.dst == *node && is_own(frame.destination),
             None => {
-                of.interface == *interface && of.mac == frame.source && of.own == frame.destination
+                of.interface == interface && of.mac == frame.source && of.own == frame.destination
             }
         });
         let Some(((number, _), (_, records))) = from.zip(self.records.as_mut()) else {
             self.refused += 1;
             return;
         };
-        let RecordsFrame { source, destination, packet } = frame.clone();
+        let RecordsFrame { source, destination, packet } = frame;
         let Ok(packet) = open(packet, &self.keys, source, destination) else {
             self.unsigned += 1;
             return;

@@ -123,7 +123,7 @@ impl Daemon {
     /// Locks the state directory and loads the state.
     ///
     /// # Errors
-    /// [`RunError::Hold`], [`RunError::State`], [`RunError::Engine`].
+    /// [`RunError::Keys`], [`RunError::Hold`], [`RunError::State`], [`RunError::Engine`].
     pub fn new(config: Config) -> Result<Self, RunError> {
         let keys = config.keys()?;
         let hold = Hold::take(&config.state_dir)?;

@@ -102,7 +102,7 @@ impl Daemon {
                     self.step(Input::PathEvent { generation, down, held, up, silent });
                 }
                 Some(received) = passed_on.recv() => {
-                    self.flood.hear(&received);
+                    self.flood.hear(received);
                     self.hear_records(&mut passed_on);
                 }
                 Some(frame) = heard.recv() => {
@@ -143,7 +143,7 @@ impl Daemon {
     /// Hears the records that wait, sends those that are due, and tells the engine what is new.
     fn hear_records(&mut self, passed_on: &mut mpsc::Receiver<flood::Received>) {
         while let Ok(received) = passed_on.try_recv() {
-            self.flood.hear(&received);
+            self.flood.hear(received);
         }
         self.flood.send();
         let reports = self.flood.news();

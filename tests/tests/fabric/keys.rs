@@ -64,6 +64,15 @@ impl Signed {
                 now => Err(now),
             });
         }
+        let (status, _) = self.lab.verb(&["exec", "n0", "--", "tresse", "status"]);
+        let told = status.lines().filter_map(|line| line.strip_prefix("packets between nodes: "));
+        let told: Vec<&str> = told.collect();
+        let words = match wanted {
+            "required" => "signed, others are not taken",
+            "optional" => "those without a tag are TAKEN TOO",
+            _ => "not signed",
+        };
+        assert_eq!(told, [words]);
         // More than the detection time: who is not understood falls silent.
         std::thread::sleep(std::time::Duration::from_millis(1500));
         whole(&self.lab).unwrap_or_else(|state| panic!("{lines:?}: {state:?}"));

@@ -10,26 +10,16 @@ use socket2::SockFilter;
 use tresse_liveness::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
 
 use super::received::{ETHERNET, IPV6};
+use crate::bpf::{
+    INTERFACE, JEQ_K, JSET_K, LDB_ABS, LDB_IND, LDH_ABS, LDH_IND, LDW_ABS, LDX_IMM, LDX_MSH,
+    PACKET_HOST, PACKET_TYPE, RET_K,
+};
 
 /// Of a frame that is accepted, this many bytes are: more than any control packet or answer has.
 pub(super) const LONGEST: usize = 512;
 /// The largest number of instructions of a filter (`BPF_MAXINSNS`).
 const MOST: usize = 4096;
 
-const LDW_ABS: u16 = 0x20;
-const LDH_ABS: u16 = 0x28;
-const LDB_ABS: u16 = 0x30;
-const LDH_IND: u16 = 0x48;
-const LDB_IND: u16 = 0x50;
-const LDX_IMM: u16 = 0x01;
-const LDX_MSH: u16 = 0xb1;
-const JEQ_K: u16 = 0x15;
-const JSET_K: u16 = 0x45;
-const RET_K: u16 = 0x06;
-/// `SKF_AD_OFF` + `SKF_AD_PKTTYPE` and `SKF_AD_IFINDEX`.
-const PACKET_TYPE: u32 = -0x1000_i32 as u32 + 4;
-const INTERFACE: u32 = -0x1000_i32 as u32 + 8;
-const PACKET_HOST: u32 = 0;
 /// Of the flags and the offset of an IPv4 fragment: all but "don't fragment".
 const FRAGMENT: u32 = 0x3fff;
 

@@ -135,7 +135,7 @@ fn answer(packet: &Packet<'_>, complete: bool) -> Option<Echo> {
 #[cfg(test)]
 mod tests {
     use tresse_base::units::Mac;
-    use tresse_liveness::{Encapsulation, Packet, PacketContent, Seal, SessionState};
+    use tresse_liveness::{Encapsulation, Packet, PacketContent, Seal};
 
     use super::super::frame;
     use super::*;
@@ -159,20 +159,10 @@ mod tests {
     }
 
     fn control(port: u16) -> PacketContent {
-        let packet = Packet {
-            diagnostic: tresse_liveness::Diagnostic::NONE,
-            state: SessionState::Up,
-            poll: false,
-            r#final: false,
-            independent: false,
-            demand: false,
-            multiplier: 3,
-            mine: 1,
-            yours: 2,
-            desired_transmit_us: 100_000,
-            required_receive_us: 100_000,
-            required_echo_us: 0,
-        };
+        let mut bytes = [0; 24];
+        // Version 1, state Up, multiplier 3, length, and two numbers of sessions.
+        bytes[..12].copy_from_slice(&[0x20, 0xc0, 3, 24, 0, 0, 0, 1, 0, 0, 0, 2]);
+        let packet = Packet::parse(&bytes).unwrap();
         PacketContent::Control { ports: (50_000, port), packet }
     }
 

@@ -10,6 +10,7 @@ use tresse_base::units::Mac;
 use tresse_frame::mpls;
 
 use super::ForwardError;
+use crate::bpf::{JEQ_K, LDH_ABS, LDW_ABS, PACKET_HOST, PACKET_TYPE, RET_K};
 use crate::kernel::{NicState, nic};
 use crate::sys::packet;
 use crate::sys::ring::PacketRing;
@@ -85,16 +86,9 @@ pub(super) fn send(interface: &str, state: &NicState) -> Result<Socket, ForwardE
 /// if they carry labels, also behind a second tag (to count them). Of labelled frames to others (a
 /// promiscuous NIC, a switch that floods) only the header is accepted.
 fn filter() -> [SockFilter; 11] {
-    const LDH_ABS: u16 = 0x28;
-    const LDW_ABS: u16 = 0x20;
-    const JEQ_K: u16 = 0x15;
-    const RET_K: u16 = 0x06;
     const MPLS: u32 = mpls::ETHERTYPE as u32;
     const C_TAG: u32 = EtherTypes::Vlan.0 as u32;
     const S_TAG: u32 = EtherTypes::PBridge.0 as u32;
-    const PACKET_HOST: u32 = 0;
-    /// `SKF_AD_OFF` + `SKF_AD_PKTTYPE`.
-    const PACKET_TYPE: u32 = -0x1000_i32 as u32 + 4;
     [
         SockFilter::new(LDH_ABS, 0, 0, 12),
         SockFilter::new(JEQ_K, 4, 0, MPLS),

@@ -16,6 +16,7 @@ use tresse_base::units::Mac;
 use tresse_frame::announce::{Announcement, ETHERTYPE, GROUP, SIGNED_LEN, WireError};
 use tresse_frame::keys::Keys;
 
+use crate::bpf::{JEQ_K, LDH_ABS, RET_K};
 use crate::sys::{packet, readiness};
 
 /// Why a socket for announcements or LLDP could not be opened.
@@ -112,9 +113,6 @@ pub(super) fn open(
 
 /// Classic BPF: accepts frames of one EtherType, drops all others.
 fn filter(ethertype: u16) -> [SockFilter; 4] {
-    const LDH_ABS: u16 = 0x28;
-    const JEQ_K: u16 = 0x15;
-    const RET_K: u16 = 0x06;
     [
         SockFilter::new(LDH_ABS, 0, 0, 12),
         SockFilter::new(JEQ_K, 0, 1, u32::from(ethertype)),
