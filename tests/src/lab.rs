@@ -92,7 +92,7 @@ impl Lab {
         let lab = Self { name, directory, now, started: Vec::new(), deeds };
         let path = files_of(&lab.now, files.path())?;
         let tressed = tressed.display().to_string();
-        let args = ["lab", "up", &path, "--name", name, "--tressed", &tressed];
+        let args = ["lab", "up", &path, "--name", name, "--tressed", &tressed, "--no-restart"];
         print!("{}", program::output(&[&args[..], options].concat())?);
         Ok(lab)
     }

@@ -1,9 +1,11 @@
 //! Arguments of `tresse lab` and its verbs.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use tresse_lab::vm;
 
-use super::{counters, down, exec, fault, load, ping, up};
+use super::{counters, down, exec, fault, kill, load, ping, up};
 
 /// Arguments of `tresse lab`, which runs a whole cluster on one machine, with a network namespace
 /// per node and switch.
@@ -38,10 +40,18 @@ pub enum LabVerb {
     Fail(fault::Fail),
     /// Undo failures.
     Heal(fault::Heal),
+    /// Let the daemons of nodes die, hang or go on.
+    Kill(kill::Kill),
     /// List the labs.
     Status,
     /// Remove the lab and all that runs in it.
     Down(down::Down),
+    /// Start the daemons, and start those again that die.
+    #[command(hide = true)]
+    Supervise {
+        /// The daemon's program.
+        tressed: PathBuf,
+    },
     /// Serve requests inside the virtual machine.
     #[command(hide = true)]
     Guest,

@@ -35,7 +35,7 @@ pub fn choose(lab: &Lab) -> Result<Option<Vm>, Failure> {
         return started.map(Some).map_err(|e| Failure::new(Code::Fault, e));
     }
     let native = match &lab.verb {
-        LabVerb::Up(_) => true,
+        LabVerb::Up(_) | LabVerb::Supervise { .. } => true,
         LabVerb::Status => !Directory::all().is_empty(),
         _ => Directory::find(lab.name.as_deref()).is_ok(),
     };

@@ -7,6 +7,7 @@ mod down;
 mod exec;
 mod fault;
 mod found;
+mod kill;
 mod load;
 mod machine;
 mod ping;

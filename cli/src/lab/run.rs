@@ -4,7 +4,7 @@ use tresse_lab::vm;
 
 use super::arguments::{Lab, LabVerb};
 use super::found::Found;
-use super::{machine, status};
+use super::{machine, status, up};
 use crate::fail::{Code, Failure};
 
 impl Lab {
@@ -24,6 +24,8 @@ impl Lab {
             LabVerb::Exec(ref verb) => verb.run(&self.found()?),
             LabVerb::Fail(ref verb) => verb.run(&self.found()?),
             LabVerb::Heal(ref verb) => verb.run(&self.found()?),
+            LabVerb::Kill(ref verb) => verb.run(&self.found()?),
+            LabVerb::Supervise { ref tressed } => up::supervise(self.name.as_deref(), tressed),
             LabVerb::Status => status::status(json),
             LabVerb::Down(ref verb) => verb.run(self.name.as_deref()),
             LabVerb::Guest => unreachable!("served above"),

@@ -2,15 +2,16 @@
 //! each of its nodes unless `--no-daemon` is given.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tresse_base::units::Rate;
 use tresse_lab::signals::Signals;
-use tresse_lab::state::{Shaping, StateError};
+use tresse_lab::state::{Directory, Shaping, StateError};
+use tresse_lab::supervise;
 use tresse_lab::up::{self, LabEngine, UpError, UpOptions};
 
-use super::found::fault;
+use super::found::{fault, state};
 use super::status;
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -29,6 +30,9 @@ pub struct Up {
     /// Set up the nodes with iproute2 commands, without daemons.
     #[arg(long)]
     pub no_daemon: bool,
+    /// Leave daemons that die as they are. Otherwise they are started again after 5 s, as systemd does.
+    #[arg(long)]
+    no_restart: bool,
     /// The daemon's program. Default: `tressed` beside this program.
     #[arg(long)]
     pub tressed: Option<PathBuf>,
@@ -83,6 +87,7 @@ impl Up {
                 None => Shaping::None,
             },
             tressed: self.daemon()?,
+            supervisor: (!self.no_restart).then(std::env::current_exe).transpose()?,
             cluster: input::cluster_text(&self.cluster.file)?,
             lock: self.cluster.lock_text()?,
             announce_seconds: self.announce_seconds,
@@ -139,6 +144,15 @@ impl Up {
             format!("no daemon at {}: name it with --tressed, or use --no-daemon", path.display());
         Err(Failure::new(Code::Usage, words))
     }
+}
+
+/// Starts the daemons of a lab that is being built, and starts those again that die: what `up` starts
+/// in the background.
+pub fn supervise(name: Option<&str>, tressed: &Path) -> Result<Code, Failure> {
+    let directory = Directory::find(name).map_err(state)?;
+    let record = directory.load().map_err(state)?;
+    supervise::run(&directory, &record, tressed).map_err(fault)?;
+    Ok(Code::Fine)
 }
 
 /// Returns the name of the lab for a fabric: the first 20 characters of the fabric's name, with `-`

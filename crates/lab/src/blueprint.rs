@@ -142,6 +142,12 @@ impl Blueprint {
         Ok(Self { generation: plan.generation().into(), nodes, switches, cables })
     }
 
+    /// The names of all nodes, in order.
+    #[must_use]
+    pub fn node_names(&self) -> Vec<&str> {
+        self.nodes.iter().map(|n| n.name.as_str()).collect()
+    }
+
     /// Every place: nodes, then switches.
     pub fn places(&self) -> impl Iterator<Item = &str> {
         let nodes = self.nodes.iter().map(|n| n.name.as_str());

@@ -40,6 +40,14 @@ pub enum DaemonError {
         /// The reason.
         source: std::io::Error,
     },
+    /// The process that starts them.
+    #[error("the supervisor of the daemons ended ({status}): {log}")]
+    Supervisor {
+        /// How.
+        status: String,
+        /// What it said.
+        log: String,
+    },
     /// It ended by itself.
     #[error("the daemon of {node} ended ({status}); the end of its log:\n{log}")]
     Ended {
@@ -69,47 +77,53 @@ pub enum DaemonError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Starts the daemon (`tressed`) of every node of a lab in the node's network namespace. Does not
-/// wait until it is ready; see [`wait`].
-pub fn start(
+/// Writes what the daemon (`tressed`) of every node of a lab reads: the cluster file, its lock, and the
+/// node's configuration.
+pub fn configure(
     directory: &Directory,
     record: &LabState,
-    tressed: &Path,
     options: &UpOptions,
-    signals: &Signals,
 ) -> Result<(), DaemonError> {
     write(&directory.path.join("cluster.toml"), &options.cluster)?;
     if let Some(lock) = &options.lock {
         write(&directory.path.join("tresse.lock"), lock)?;
     }
-    let nodes: Vec<_> = record.blueprint.nodes.iter().enumerate().collect();
-    let results = run::parallel(&nodes, run::workers(), |(index, node)| {
-        signals.check()?;
-        start_one(directory, &node.name, options.engine.of_node(*index), tressed, options)
-    });
-    let children: Vec<Child> = results.into_iter().collect::<Result<_, DaemonError>>()?;
-    for (node, mut child) in record.blueprint.nodes.iter().zip(children) {
-        let fault = |source| DaemonError::Start { path: tressed.into(), source };
-        if let Some(status) = child.try_wait().map_err(fault)? {
-            let log = tail(&directory.node(&node.name).join("log"));
-            let node = node.name.clone();
-            return Err(DaemonError::Ended { node, status: status.to_string(), log });
-        }
+    for (index, node) in record.blueprint.nodes.iter().enumerate() {
+        configure_one(directory, &node.name, options.engine.of_node(index), options)?;
     }
     Ok(())
 }
 
-fn start_one(
+/// Starts the configured daemons of these nodes in their network namespaces, in their order. Does not
+/// wait until they are ready; see [`wait`].
+pub fn start(
+    directory: &Directory,
+    nodes: &[&str],
+    tressed: &Path,
+) -> Result<Vec<Child>, DaemonError> {
+    let results = run::parallel(nodes, run::workers(), |node| spawn(directory, node, tressed));
+    let mut children: Vec<Child> = results.into_iter().collect::<Result<_, DaemonError>>()?;
+    for (node, child) in nodes.iter().zip(&mut children) {
+        let fault = |source| DaemonError::Start { path: tressed.into(), source };
+        if let Some(status) = child.try_wait().map_err(fault)? {
+            let log = tail(&directory.node(node).join("log"));
+            let node = (*node).to_owned();
+            return Err(DaemonError::Ended { node, status: status.to_string(), log });
+        }
+    }
+    Ok(children)
+}
+
+/// Writes a node's `tressed.toml` and makes its directories.
+fn configure_one(
     directory: &Directory,
     node: &str,
     engine: &str,
-    tressed: &Path,
     options: &UpOptions,
-) -> Result<Child, DaemonError> {
+) -> Result<(), DaemonError> {
     let own = directory.node(node);
     let state = own.join("state");
     fs::create_dir_all(&state).map_err(at(&state))?;
-    let config = own.join("tressed.toml");
     let cluster = directory.path.join("cluster.toml");
     let mut text = format!(
         "cluster = {cluster:?}\nnode = {node:?}\nengine = {engine:?}\nsource = {:?}\nsocket = {:?}\nstate_dir = {state:?}\n",
@@ -130,17 +144,36 @@ fn start_one(
         Some(ms) => format!("bfd = {{ interval_ms = {ms} }}\n"),
         None => "bfd = { enabled = false }\n".into(),
     };
-    write(&config, &text)?;
+    write(&directory.config(node), &text)
+}
+
+/// Starts the configured daemon of a node.
+pub(crate) fn spawn(
+    directory: &Directory,
+    node: &str,
+    tressed: &Path,
+) -> Result<Child, DaemonError> {
+    let own = directory.node(node);
     let log_path = own.join("log");
-    let log = File::create(&log_path).map_err(at(&log_path))?;
+    let log = File::options().create(true).append(true).open(&log_path).map_err(at(&log_path))?;
     let errors = log.try_clone().map_err(at(&log_path))?;
     let mut command = Command::new(tressed);
-    command.arg("--config").arg(&config).current_dir(&own);
+    command.arg("--config").arg(directory.config(node)).current_dir(&own);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
     // In a process group of its own: Ctrl-C goes to this process, which ends the daemons in order.
     command.process_group(0).env_remove("NOTIFY_SOCKET");
     netns::inside(&directory.netns(node), || command.spawn())?
         .map_err(|source| DaemonError::Start { path: tressed.into(), source })
+}
+
+/// The processes that run the daemon of a node: one, or none.
+pub(crate) fn processes(directory: &Directory, node: &str) -> Vec<i32> {
+    let config = directory.config(node).into_os_string().into_encoded_bytes();
+    let is_daemon = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0).any(|argument| argument == config)
+    };
+    netns::processes(&directory.netns(node)).into_iter().filter(is_daemon).collect()
 }
 
 /// Waits until every daemon of a lab is ready: its kernel holds what the plan wants (in sync), each
@@ -233,7 +266,7 @@ fn write(path: &Path, text: &str) -> Result<(), DaemonError> {
     fs::write(path, text).map_err(at(path))
 }
 
-fn at(path: &Path) -> impl FnOnce(std::io::Error) -> DaemonError {
+pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> DaemonError {
     let path = path.to_owned();
     move |source| DaemonError::Io { path, source }
 }

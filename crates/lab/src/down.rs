@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 use crate::netns::{self, NetnsError};
 use crate::run;
 use crate::state::{Directory, LabState, StateError};
+use crate::supervise;
 
 /// Why a part of a lab (a process, a namespace, the directory) could not be removed.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +48,14 @@ pub fn down(directory: &Directory) -> Result<(), Vec<DownError>> {
 pub fn clear(directory: &Directory, record: &LabState) -> Vec<DownError> {
     let names: Vec<String> = record.blueprint.places().map(|p| directory.netns(p)).collect();
     let present: Vec<&String> = names.iter().filter(|n| netns::exists(n)).collect();
-    let mut faults = end_processes(&present);
+    // Once more if a supervisor has just begun, whose `up` was killed.
+    let mut faults = loop {
+        supervise::end(directory);
+        let faults = end_processes(&present);
+        if !supervise::is_there(directory) {
+            break faults;
+        }
+    };
     let deleted = run::parallel(&present, run::workers(), |name| netns::delete(name));
     faults.extend(deleted.into_iter().filter_map(Result::err).map(DownError::from));
     if faults.is_empty()

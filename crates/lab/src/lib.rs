@@ -12,6 +12,7 @@ mod daemons;
 pub mod down;
 pub mod fault;
 mod install;
+pub mod kill;
 pub mod load;
 pub mod netns;
 pub mod options;
@@ -22,6 +23,7 @@ pub mod run;
 mod script;
 pub mod signals;
 pub mod state;
+pub mod supervise;
 pub mod up;
 pub mod vm;
 

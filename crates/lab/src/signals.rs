@@ -1,4 +1,4 @@
-//! TableRoutes Ctrl-C, SIGTERM and SIGHUP into a flag that long work checks between its steps.
+//! Turns Ctrl-C, SIGTERM and SIGHUP into a flag that long work checks between its steps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

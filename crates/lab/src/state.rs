@@ -7,6 +7,8 @@
 //!                        lock            held while the lab is being built, changed or removed
 //!                        cluster.toml    the cluster file, for the daemons
 //!                        tresse.lock     the lock file, for the daemons, if there is one
+//!                        supervisor      held by the process that starts daemons again
+//!                        supervisor.log  what it did
 //!                        baseline.json   counters at the last `counters --reset`
 //!                        <node>.again    `ip` commands that restore a node without a daemon
 //!                        <node>/         of a daemon: tressed.toml control metrics state/ log
@@ -262,6 +264,12 @@ impl Directory {
     #[must_use]
     pub fn node(&self, node: &str) -> PathBuf {
         self.path.join(node)
+    }
+
+    /// A node daemon's configuration.
+    #[must_use]
+    pub fn config(&self, node: &str) -> PathBuf {
+        self.node(node).join("tressed.toml")
     }
 
     /// A node daemon's control socket.

@@ -15,7 +15,7 @@ use crate::probe::{self, ProbeError};
 use crate::run::{self, RunError};
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, LabState, Phase, StateError};
-use crate::{install, script};
+use crate::{install, script, supervise};
 
 /// Why a lab could not be built. Nothing of it is left, unless [`UpError::Left`] says so.
 #[derive(Debug, thiserror::Error)]
@@ -205,7 +205,12 @@ fn build(
     }
     if let Some(tressed) = &options.tressed {
         progress(&format!("starting {} daemons", blueprint.nodes.len()));
-        daemons::start(directory, record, tressed, options, signals)?;
+        daemons::configure(directory, record, options)?;
+        signals.check()?;
+        match &options.supervisor {
+            Some(tresse) => supervise::start(directory, tresse, tressed)?,
+            None => drop(daemons::start(directory, &record.blueprint.node_names(), tressed)?),
+        }
         progress("waiting for every node to be in sync");
         daemons::wait(directory, record, signals)?;
     }

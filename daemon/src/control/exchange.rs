@@ -30,6 +30,9 @@ use super::users::Place;
 /// A client that does not read its reply for this long is disconnected.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 
+/// Bytes of a call that takes long to parse: a millisecond, and more.
+const LONG_CALL: usize = 64 * 1024;
+
 /// The channels that connect a connection with the main loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
@@ -58,6 +61,10 @@ pub(crate) async fn converse(
     let mut incoming = Incoming::new(read);
     while let Some(call) = incoming.next(&mut peer).await? {
         let message = match call {
+            // Long ones on another thread, so that the main loop goes on meanwhile.
+            Ok(call) if call.len() > LONG_CALL => {
+                tokio::task::spawn_blocking(move || Message::parse(&call)).await??
+            }
             Ok(call) => Message::parse(&call)?,
             Err(error) => {
                 send(&mut write, &error).await?;

@@ -125,7 +125,7 @@ fn answer(engine: &mut Engine, Request { call, answer }: Request) {
         {
             Ok(Reply::Done)
         }
-        other => match order(other, CALL, |(cluster, lock), _| {
+        other => match order(other, CALL, |(cluster, lock)| {
             prepare(cluster, lock, &Identity::Named("n0".into()))
         }) {
             Ok(input) => match drive(engine, input).pop() {

@@ -1,17 +1,14 @@
 //! Dispatches control calls: some are answered at once, all others become inputs of the decision
 //! engine.
 
-use tokio::sync::oneshot;
 use tresse_base::id::Vid;
 use tresse_control::{Applied, Call, Counters, Introduced, NodeError, Reply, Status};
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 use tresse_frame::keys::Keys;
 
-use super::{Daemon, RunError, chain, not_persisted, tried};
+use super::planning::{Asked, Computed, Purpose, Sender};
+use super::{Daemon, RunError, chain, not_persisted, notify};
 use crate::control::{Request, unix_ms};
-
-/// Channel for the reply to a call.
-type Sender = oneshot::Sender<Result<Reply, NodeError>>;
 
 impl Daemon {
     /// Answers a call, now or when the engine replies.
@@ -28,30 +25,51 @@ impl Daemon {
             }
             Call::GetCounters => Ok(Reply::Counters(Counters { counters: self.counters() })),
             Call::Reload => return self.reload(Some(answer)),
+            Call::Apply { .. } => return self.plan(call, answer),
             other => {
-                self.next_call += 1;
-                // A plan that cannot be stored is not installed: a dry run finds a directory that takes none.
-                let storable = match &other {
-                    Call::Apply { dry_run: Some(true), .. } => self.storable(),
-                    _ => Ok(()),
-                };
-                let mut tried = self.tried.take();
-                let ordered = storable.and_then(|()| {
-                    order(other, self.next_call, |texts, keep| {
-                        tried::prepared(&mut tried, texts, self.identity()?, keep)
-                    })
-                });
-                self.tried = tried;
-                match ordered {
-                    Ok(input) => {
-                        self.calls.insert(self.next_call, answer);
-                        return self.step(input);
-                    }
-                    Err(error) => Err(error),
-                }
+                let none = NodeError::Internal { message: "this call has no plan".into() };
+                return self.order(other, answer, Err(none));
             }
         };
         let _ = answer.send(reply);
+    }
+
+    /// Feeds a call to the engine, which replies; `computed`: the plan of an `Apply`.
+    fn order(&mut self, call: Call, answer: Sender, computed: Computed) {
+        self.next_call += 1;
+        match order(call, self.next_call, |_| computed) {
+            Ok(input) => {
+                self.calls.insert(self.next_call, answer);
+                self.step(input);
+            }
+            Err(error) => drop(answer.send(Err(error))),
+        }
+    }
+
+    /// Computes the plan of an `Apply`; [`hear_plan`](Self::hear_plan) goes on when it is there.
+    fn plan(&mut self, call: Call, answer: Sender) {
+        let Call::Apply { cluster, lock, dry_run, .. } = &call else { return };
+        // A plan that cannot be stored is not installed: a dry run finds a directory that takes none.
+        let storable = if *dry_run == Some(true) { self.storable() } else { Ok(()) };
+        match storable.and_then(|()| self.identity()) {
+            Ok(identity) => {
+                let texts = (cluster.clone(), lock.clone());
+                let purpose = Purpose::Apply { call, answer };
+                self.planning.ask(Asked { texts, identity, purpose });
+            }
+            Err(error) => drop(answer.send(Err(error))),
+        }
+    }
+
+    /// Does with a plan that was computed what it was asked for.
+    pub(super) fn hear_plan(&mut self, (purpose, computed): (Purpose, Computed)) {
+        match purpose {
+            Purpose::Apply { call, answer } => self.order(call, answer, computed),
+            Purpose::Reload { keys, answer } => {
+                let computed = computed.inspect(|_| self.set_keys(keys));
+                self.reloaded(computed, answer);
+            }
+        }
     }
 
     /// Could a plan be stored now?
@@ -90,15 +108,16 @@ impl Daemon {
     pub(super) fn reload(&mut self, answer: Option<Sender>) {
         let internal = |message| NodeError::Internal { message };
         let keys = self.config.keys().map_err(|error| internal(format!("key_file: {error}")));
-        let planned = keys.and_then(|keys| match self.configured() {
-            Ok(planned) => Ok((keys, planned)),
+        let read = keys.and_then(|keys| match self.configured_texts() {
+            Ok(None) => Ok((keys, None)),
+            Ok(Some(texts)) => Ok((keys, Some((texts, self.identity()?)))),
             Err(RunError::Plan(error)) => Err(error),
             Err(other) => Err(internal(chain(&other))),
         });
-        let prepared = match planned {
-            Ok((keys, Some(prepared))) => {
-                self.set_keys(keys);
-                Ok(prepared)
+        match read {
+            Ok((keys, Some((texts, identity)))) => {
+                let purpose = Purpose::Reload { keys, answer };
+                self.planning.ask(Asked { texts, identity, purpose });
             }
             // All that is configured has been read.
             Ok((keys, None)) if self.config.key_file.is_some() => {
@@ -106,17 +125,23 @@ impl Daemon {
                 let Status { generation, pending, confirm_seconds, .. } = self.status();
                 let operations = Vec::new();
                 let applied = Applied { generation, operations, pending, confirm_seconds };
-                if let Some(answer) = answer {
-                    let _ = answer.send(Ok(Reply::Applied(applied)));
+                match answer {
+                    Some(answer) => drop(answer.send(Ok(Reply::Applied(applied)))),
+                    None => notify::ready(),
                 }
-                return;
             }
             Ok((_, None)) => {
-                Err(internal("tressed.toml names no cluster file: set `cluster`".into()))
+                let none = "tressed.toml names no cluster file: set `cluster`";
+                self.reloaded(Err(internal(none.into())), answer);
             }
-            Err(error) => Err(error),
-        };
-        match (prepared, answer) {
+            Err(error) => self.reloaded(Err(error), answer),
+        }
+    }
+
+    /// Ends a reload: applies the plan, or says why there is none.
+    fn reloaded(&mut self, computed: Computed, answer: Option<Sender>) {
+        let by_signal = answer.is_none();
+        match (computed, answer) {
             (Ok(prepared), answer) => {
                 let call = answer.map(|answer| {
                     self.next_call += 1;
@@ -126,25 +151,26 @@ impl Daemon {
                 let options = ApplyOptions::default();
                 self.step(Input::Apply { call, prepared: Box::new(prepared), options });
             }
-            (Err(error), Some(answer)) => {
-                let _ = answer.send(Err(error));
-            }
+            (Err(error), Some(answer)) => drop(answer.send(Err(error))),
             (Err(error), None) => {
                 tracing::error!(%error, "reload failed: the old plan and the old keys are kept")
             }
+        }
+        if by_signal {
+            notify::ready();
         }
     }
 }
 
 /// Converts a call to an input of the engine. `prepare` computes this node's part of the plan of a
-/// cluster file and a lock; the flag says whether this is a dry run.
+/// cluster file and a lock.
 ///
 /// # Errors
 /// The errors of the plan, or that the engine does not handle this call.
 pub(crate) fn order(
     asked: Call,
     call: CallId,
-    prepare: impl FnOnce((&str, Option<&str>), bool) -> Result<Prepared, NodeError>,
+    prepare: impl FnOnce((&str, Option<&str>)) -> Result<Prepared, NodeError>,
 ) -> Result<Input, NodeError> {
     let steer = |steer, force, dry_run: Option<bool>| Input::Steer {
         call,
@@ -155,7 +181,7 @@ pub(crate) fn order(
     Ok(match asked {
         Call::Apply { cluster, lock, dry_run, confirm_seconds, force, force_interfaces } => {
             let dry_run = dry_run == Some(true);
-            let prepared = prepare((&cluster, lock.as_deref()), dry_run)?;
+            let prepared = prepare((&cluster, lock.as_deref()))?;
             let options = ApplyOptions {
                 dry_run,
                 confirm_seconds,

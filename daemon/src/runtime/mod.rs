@@ -15,10 +15,10 @@ mod forward;
 mod management;
 mod neighbours;
 mod notify;
+mod planning;
 mod prepare;
 mod push;
 mod run;
-mod tried;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -37,9 +37,9 @@ use self::detect::Detector;
 use self::flood::Flood;
 use self::forward::Forwarder;
 use self::neighbours::Neighbours;
+use self::planning::{Planning, Texts};
 pub use self::prepare::{Identity, prepare};
 use self::push::Source;
-use self::tried::Tried;
 use crate::config::{Config, ConfigError, KeyFileError};
 use crate::control::{BindError, unix_ms};
 use crate::state::{Hold, HoldError, StateError, StateFile};
@@ -111,8 +111,7 @@ pub struct Daemon {
     keys: Keys,
     detector: Detector,
     flood: Flood,
-    /// The plan of the last dry run of an apply.
-    tried: Option<Tried>,
+    planning: Planning,
     /// The failure of an apply that no client waits for.
     failure: Option<String>,
     /// Does the log go to the journal?
@@ -167,7 +166,7 @@ impl Daemon {
             detector: Detector::default(),
             flood: Flood::new(unix_ms(), keys.clone()),
             keys,
-            tried: None,
+            planning: Planning::default(),
             failure: None,
             journal: std::env::var_os("JOURNAL_STREAM").is_some(),
         })
@@ -299,6 +298,14 @@ impl Daemon {
 
     /// The configured plan, if the configuration names a cluster file.
     fn configured(&self) -> Result<Option<Prepared>, RunError> {
+        let Some((cluster, lock)) = self.configured_texts()? else { return Ok(None) };
+        let identity = self.identity().map_err(RunError::Plan)?;
+        let prepared = prepare(&cluster, lock.as_deref(), &identity);
+        prepared.map(Some).map_err(RunError::Plan)
+    }
+
+    /// The texts of the configured files, if the configuration names a cluster file.
+    fn configured_texts(&self) -> Result<Option<Texts>, RunError> {
         let Some(path) = &self.config.cluster else { return Ok(None) };
         let read = |path: &Path| {
             std::fs::read_to_string(path)
@@ -310,9 +317,7 @@ impl Daemon {
             Some(path) if self.config.lock.is_some() || path.exists() => Some(read(&path)?),
             _ => None,
         };
-        let identity = self.identity().map_err(RunError::Plan)?;
-        let prepared = prepare(&cluster, lock.as_deref(), &identity);
-        prepared.map(Some).map_err(RunError::Plan)
+        Ok(Some((cluster, lock)))
     }
 
     fn identity(&self) -> Result<Identity, NodeError> {

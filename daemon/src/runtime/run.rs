@@ -12,7 +12,6 @@ use tresse_linux::kernel;
 use tresse_liveness::PathEvent;
 
 use super::alarm::Alarm;
-use super::tried::Tried;
 use super::{Daemon, RunError, announce, flood, notify};
 use crate::control::Server;
 use crate::metrics::Exporter;
@@ -78,7 +77,7 @@ impl Daemon {
         let mut pet = watchdog.map(|every| Instant::now() + every);
         loop {
             let due = self.engine.deadline().map(|at| self.epoch + Duration::from_millis(at));
-            let forgotten = self.tried.as_ref().map(Tried::until);
+            let forgotten = self.planning.deadline();
             let wake = [due, pet, forgotten, self.flood.deadline()].into_iter().flatten().min();
             tokio::select! {
                 biased;
@@ -110,10 +109,10 @@ impl Daemon {
                     self.step(frame);
                 }
                 Some(request) = asked.recv() => self.answer(request),
+                planned = self.planning.next() => self.hear_plan(planned),
                 _ = hangup.recv() => {
                     notify::reloading();
                     self.reload(None);
-                    notify::ready();
                 }
                 rang = alarm.until(wake) => {
                     rang.map_err(system("wait for a timer"))?;
@@ -121,7 +120,7 @@ impl Daemon {
                         self.step(Input::Tick);
                     }
                     self.hear_records(&mut passed_on);
-                    self.tried.take_if(|tried| tried.until() <= Instant::now());
+                    self.planning.forget();
                 }
             }
             if let (Some(every), Some(at)) = (watchdog, pet)

@@ -30,6 +30,7 @@ pub const TESTS: Tests = &[
     ("routed_bfd_a_local_user_of_another_node_ends_no_session", a_local_user_ends_no_session),
     ("routed_by_the_daemon_a_local_user_fills_no_memory", a_local_user_fills_no_memory),
     ("routed_by_the_daemon_a_local_user_keeps_nobody_waiting", a_local_user_keeps_nobody_waiting),
+    ("routed_by_the_daemon_a_large_plan_keeps_nobody_waiting", a_large_plan_keeps_nobody_waiting),
 ];
 
 /// Destination port of all that is sent here: nobody else uses it.
@@ -296,6 +297,35 @@ fn a_local_user_keeps_nobody_waiting() {
     let answered: u128 = answered.parse().unwrap();
     // Twenty at once, and ten a second.
     assert!((20..=21 + took.as_millis() / 100).contains(&answered), "{answered} in {took:?}");
+}
+
+/// An operator tries a plan that takes long to compute, of another cluster by mistake.
+fn a_large_plan_keeps_nobody_waiting() {
+    let lab =
+        Lab::up("[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n", &["--bfd-ms", "100"]);
+    let large = lab.files.path().join("large.toml");
+    let topology = "kind = \"irregular\", switches = 2000, ports = 8, seed = 1";
+    let routing = "strategy = \"updown\"\npaths = 2";
+    let text = format!("[fabric]\ntopology = {{ {topology} }}\n[routing]\n{routing}\n");
+    std::fs::write(&large, text).unwrap();
+    let node = lab.now.node(NodeId(0));
+    let socket = lab.directory.socket(node).display().to_string();
+    let large = large.display().to_string();
+    let words = ["apply", "--socket", &socket, "--dry-run", &large].map(str::to_owned);
+    let mut apply = lab.command(node, &words).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut longest, mut asked, begun) = (Duration::ZERO, 0, Instant::now());
+    while apply.try_wait().unwrap().is_none() {
+        let at = Instant::now();
+        lab.status(NodeId(0)).unwrap();
+        longest = longest.max(at.elapsed());
+        asked += 1;
+    }
+    let output = apply.wait_with_output().unwrap();
+    let refused = String::from_utf8_lossy(&output.stderr);
+    eprintln!("{refused}{:.1?}; {asked} answers, at most {longest:.1?}", begun.elapsed());
+    assert!(refused.contains("the plan has no node"), "{refused}");
+    // One or two if planning keeps the others waiting.
+    assert!(asked >= 10, "{asked} answers meanwhile");
 }
 
 /// What left the node under attack that came from nobody of the fabric, or was for nobody of it.

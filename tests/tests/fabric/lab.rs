@@ -70,7 +70,7 @@ pub fn file(topology: &str, strategy: &str, paths: u32, vlans: &str) -> String {
 pub struct Lab {
     pub now: Planned,
     pub directory: Directory,
-    files: TempDir,
+    pub files: TempDir,
     _places: Vec<Place>,
 }
 
@@ -122,8 +122,12 @@ impl Place {
     }
 }
 
+/// An option of [`Lab::up`]: daemons that die are started again, as an operator's lab does it.
+pub const RESTART: &str = "--restart";
+
 impl Lab {
-    /// Builds the lab of a cluster file, with more options for `tresse lab up`.
+    /// Builds the lab of a cluster file, with more options for `tresse lab up`. Daemons that end stay
+    /// away, unless one of the options is [`RESTART`].
     pub fn up(text: &str, options: &[&str]) -> Self {
         Self::up_in(vec![Place::any()], text, options)
     }
@@ -145,7 +149,10 @@ impl Lab {
         if !options.contains(&"--no-daemon") {
             args.extend(["--tressed", &tressed]);
         }
-        args.extend(options);
+        if !options.contains(&RESTART) {
+            args.push("--no-restart");
+        }
+        args.extend(options.iter().filter(|o| **o != RESTART));
         program::output(&args).unwrap();
         Self { now, directory: Directory::of(name).unwrap(), files, _places: places }
     }

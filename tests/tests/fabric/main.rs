@@ -34,6 +34,7 @@ mod mptcp;
 mod networkd;
 mod probe;
 mod reflect;
+mod restart;
 mod robust;
 mod routed;
 mod shares;
@@ -82,6 +83,7 @@ const ROUTED: &[Tests] = &[
     copies::TESTS,
     doctor::TESTS,
     robust::TESTS,
+    restart::TESTS,
     steer::ROUTED,
     guide::TESTS,
     keys::TESTS,
