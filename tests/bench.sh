@@ -58,6 +58,13 @@ tests/booksim.sh
 echo "== an idle tressed on a node of a 10x10x10 torus"
 tests/idle.sh --built "${SECONDS_IDLE:-120}"
 
+echo "== the same on a node of a direct torus of 1,000 nodes that has the records of all of them"
+if [ "$(id -u)" = 0 ]; then
+    "$built/examples/idle_records" "${SECONDS_IDLE:-120}"
+else
+    echo "not measured: needs root (network namespaces of its own)"
+fi
+
 echo "== NetPIPE, hpcc and the NAS benchmarks over labs of fabrics without VLANs"
 tests/netpipe.sh
 tests/mpi.sh

@@ -251,9 +251,10 @@ down
 if has udp-sender udp-receiver; then
     echo "0: $(seq -s ' ' 0 "$(echo "$others" | wc -l)")" >"$work/switch.fnn"
     up "$work/switch.fnn"
-    # A way for its multicast and its answers.
+    # A way for its multicast, and one for its answers to NIC addresses, which the plan makes unreachable.
     for node in $first $others; do
         on "$node" ip route add default dev eth0
+        on "$node" ip route add 10.78.0.0/16 dev eth0
     done
     rounds by_copy_switch by_udpcast
 fi

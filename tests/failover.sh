@@ -14,7 +14,7 @@ built=${CARGO_TARGET_DIR:-target}/release
 interval=${1:-100}
 set -- ours
 if [ -x /usr/lib/frr/zebra ]; then
-    set -- "$@" ospf openfabric
+    set -- "$@" ospf openfabric several
 else
     echo "FRR (Debian: frr) is not here: not measured"
 fi

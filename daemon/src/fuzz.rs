@@ -8,8 +8,10 @@ use std::path::Path;
 use tresse_control::{NodeError, Reply};
 
 mod control;
+mod engine;
 
 pub use self::control::control;
+pub use self::engine::engine;
 pub use tresse_linux::bfd::fuzz::bfd;
 pub use tresse_linux::kernel::fuzz::netlink;
 
@@ -30,7 +32,7 @@ pub fn state(bytes: &[u8]) {
     let Ok(stored) = file.parse(bytes) else { return };
     let written = serde_json::to_vec(&stored).expect("what was read can be written");
     assert_eq!(file.parse(&written).ok().as_ref(), Some(&stored));
-    let mut engine = engine(stored);
+    let mut engine = new_engine(stored);
     drive(&mut engine, Input::Start { configured: None });
     let _ = engine.status(0);
     let _ = engine.paths(None);
@@ -50,7 +52,7 @@ pub fn config(text: &str) {
 }
 
 /// An engine with the daemon's settings.
-pub(crate) fn engine(stored: Stored) -> Engine {
+pub(crate) fn new_engine(stored: Stored) -> Engine {
     Engine::new(
         Settings {
             canary: true,
@@ -59,6 +61,7 @@ pub(crate) fn engine(stored: Stored) -> Engine {
             engines: Engines { labels: LabelEngine::Kernel, sources: SourceEngine::Kernel },
             bfd: true,
             forward_to: Vec::new(),
+            isolate: false,
         },
         stored,
     )

@@ -14,12 +14,13 @@ mod wire;
 pub type Target = fn(&[u8]);
 
 /// All fuzz targets: the name and function of each, sorted by name.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("announcement", wire::announcement),
     ("bfd", tressed::fuzz::bfd),
     ("cluster", |bytes| files::cluster(text(bytes))),
     ("config", |bytes| tressed::fuzz::config(text(bytes))),
     ("control", tressed::fuzz::control),
+    ("engine", tressed::fuzz::engine),
     ("forward", tresse_frame::forward::fuzz::forward),
     ("lfts", |bytes| files::lfts(text(bytes))),
     ("lldp", wire::lldp),

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use tresse_base::id::{NodeId, SwitchId};
+use tresse_base::random::Random;
 use tresse_lab::blueprint::port_name;
 use tresse_lab::run;
 use tresse_lab::state::Directory;
@@ -124,6 +125,31 @@ impl Fault {
             Ok(Self { object, kind, how, wires, last })
         };
         cluster.nodes.iter().map(fault).collect()
+    }
+
+    /// Draws faults of `count` different parts, among them nodes; fewer where there are not so many.
+    ///
+    /// # Errors
+    /// A part that has no name.
+    pub fn drawn(plan: &Plan, count: usize, random: &mut Random) -> Result<Vec<Self>, String> {
+        let mut all = Self::all(plan, 1)?;
+        all.extend(Self::of_nodes(plan)?);
+        let mut drawn: Vec<Self> = Vec::new();
+        random.shuffle(&mut all);
+        for fault in all {
+            if drawn.len() == count {
+                break;
+            }
+            // A part fails once; of a cable that is dead nothing is lost one way.
+            let apart = |other: &Self| match (fault.how, other.how) {
+                (How::OneWay, How::OneWay) => other.object != fault.object,
+                _ => other.wires.is_disjoint(&fault.wires),
+            };
+            if drawn.iter().all(apart) {
+                drawn.push(fault);
+            }
+        }
+        Ok(drawn)
     }
 
     /// Describes the fault for people.

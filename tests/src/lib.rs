@@ -10,6 +10,8 @@ pub mod failover;
 pub mod fault;
 pub mod frr;
 pub mod halfway;
+pub mod idle;
+pub mod joined;
 pub mod lab;
 pub mod load;
 pub mod pace;

@@ -6,7 +6,7 @@
 //! cables that carry in both directions, through live nodes; where nodes do not route, over pairs of nodes that have a
 //! whole planned path in each direction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use tresse_base::id::NodeId;
@@ -15,9 +15,9 @@ use tresse_control::Drain;
 use tresse_lab::ping::{PingOptions, ping};
 use tresse_plan::lock::Lock;
 use tresse_slice::watch::Crossing;
-use tresse_topology::path::Path;
 
-use crate::fault::{Fault, How, PartKind};
+use crate::fault::{Fault, PartKind};
+use crate::joined::joined;
 use crate::lab::{Lab, Planned};
 use crate::pace::{self, Deadline};
 
@@ -126,7 +126,11 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
     for round in first..first + rounds {
         let mut random = Random::new(seed.wrapping_mul(0x0100_0000_01b3) ^ round);
         let (faults, apart) = match sets {
-            Sets::Random => (faults(&lab, &mut random)?, [0, 0, 500, 2000][random.below(4)]),
+            Sets::Random => {
+                let count = 2 + random.below(5);
+                let faults = Fault::drawn(&lab.now().plan, count, &mut random)?;
+                (faults, [0, 0, 500, 2000][random.below(4)])
+            }
             Sets::SwitchPairs => (switches(&lab, round as usize)?, 0),
         };
         let apart = Duration::from_millis(apart);
@@ -171,30 +175,6 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
     }
     row.took.iter_mut().for_each(|took| took.sort_unstable());
     Ok(row)
-}
-
-/// Two to six different parts, each with the way in which it fails.
-fn faults(lab: &Lab, random: &mut Random) -> Result<Vec<Fault>, String> {
-    let plan = &lab.now().plan;
-    let mut all = Fault::all(plan, 1)?;
-    all.extend(Fault::of_nodes(plan)?);
-    let count = 2 + random.below(5);
-    let mut faults: Vec<Fault> = Vec::new();
-    random.shuffle(&mut all);
-    for fault in all {
-        if faults.len() == count {
-            break;
-        }
-        // A part fails once; of a cable that is dead nothing is lost one way.
-        let apart = |other: &Fault| match (fault.how, other.how) {
-            (How::OneWay, How::OneWay) => other.object != fault.object,
-            _ => other.wires.is_disjoint(&fault.wires),
-        };
-        if faults.iter().all(apart) {
-            faults.push(fault);
-        }
-    }
-    Ok(faults)
 }
 
 /// The parts that are kept free in a round: none in half of the rounds, else one or two.
@@ -250,7 +230,9 @@ struct Answered {
 
 /// Asks all pairs that are joined without what is lost, until all answer.
 fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
-    let joined = joined(lab, lost);
+    let name = |node: NodeId| lab.now().plan.cluster().node(node).name.clone();
+    let joined: BTreeSet<_> =
+        joined(&lab.now().plan, lost).into_iter().map(|(a, b)| (name(a), name(b))).collect();
     let record = lab.directory().load_up().map_err(|e| e.to_string())?;
     let (wait, healed) = match pace::is_emulated() {
         true => (Duration::from_secs(2), EMULATED_HEALED),
@@ -276,46 +258,6 @@ fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
             return Ok(Answered { took: asked, silent, late });
         }
     }
-}
-
-/// The pairs of nodes that cables join which carry in both directions, or pairs with a whole planned path in each.
-fn joined(lab: &Lab, lost: &BTreeSet<Crossing>) -> BTreeSet<(String, String)> {
-    let plan = &lab.now().plan;
-    let name = |node: NodeId| plan.cluster().node(node).name.clone();
-    let mut next: BTreeMap<NodeId, BTreeSet<NodeId>> = BTreeMap::new();
-    if let Some(layout) = plan.layout() {
-        for node in (0..layout.nodes()).map(NodeId::from) {
-            let whole = layout.neighbours(node).into_iter().filter(|hop| {
-                let both = [
-                    Crossing::Out(node, hop.nic),
-                    Crossing::In(node, hop.nic),
-                    Crossing::Out(hop.to, hop.to_nic),
-                    Crossing::In(hop.to, hop.to_nic),
-                ];
-                both.iter().all(|wire| !lost.contains(wire))
-            });
-            next.insert(node, whole.map(|hop| hop.to).collect());
-        }
-    } else {
-        let is_whole = |path: &Path| {
-            let crossings = path.segments.iter().flat_map(|segment| plan.crossings(segment));
-            crossings.into_iter().all(|crossing| !lost.contains(&crossing))
-        };
-        let leads = |src, dst| plan.paths(src, dst).iter().any(is_whole);
-        for (a, b) in plan.pairs().filter(|(a, b)| leads(*a, *b) && leads(*b, *a)) {
-            next.entry(a).or_default().insert(b);
-        }
-    }
-    let mut joined = BTreeSet::new();
-    for &from in next.keys() {
-        let (mut reached, mut open) = (BTreeSet::from([from]), vec![from]);
-        while let Some(node) = open.pop() {
-            open.extend(next[&node].iter().copied().filter(|to| reached.insert(*to)));
-        }
-        joined
-            .extend(reached.into_iter().filter(|to| *to != from).map(|to| (name(from), name(to))));
-    }
-    joined
 }
 
 /// Waits until every session is up.

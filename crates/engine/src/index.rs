@@ -218,7 +218,8 @@ impl Index {
     }
 
     /// The name of a node.
-    pub(super) fn node(&self, node: NodeId) -> &str {
+    #[must_use]
+    pub fn node(&self, node: NodeId) -> &str {
         self.parts.node(node).unwrap_or_default()
     }
 

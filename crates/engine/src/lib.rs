@@ -89,7 +89,7 @@ pub use self::engines::{Engines, LabelEngine, SourceEngine};
 pub use self::forwarding::{Forwarding, ForwardingNic};
 pub use self::index::Index;
 pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, View};
-pub use self::prepared::{PlannedInterface, Prepared};
+pub use self::prepared::{PlannedInterface, Prepared, digest};
 pub use self::pushing::{PushPath, Pushing};
 pub use self::steering::{Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
@@ -127,6 +127,8 @@ pub struct Settings {
     pub bfd: bool,
     /// Networks behind this node that packets of the fabric may be forwarded to.
     pub forward_to: Vec<Prefix>,
+    /// Hide this node's other addresses from the fabric.
+    pub isolate: bool,
 }
 
 /// The decision engine of one node's daemon: [`Engine::step`] takes one input and returns the

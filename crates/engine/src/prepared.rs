@@ -209,7 +209,8 @@ mod untagged_as_zero {
 }
 
 /// FNV-1a (64 bits). Only distinguishes fabrics on one cable, and plans of one fabric.
-pub(super) fn digest(text: &str) -> [u8; 8] {
+#[must_use]
+pub fn digest(text: &str) -> [u8; 8] {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

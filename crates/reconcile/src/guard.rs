@@ -12,10 +12,19 @@
 //! before, so packets for the node itself arrive as ever. IPv4 also looks up the way back to the source of a packet
 //! (`rp_filter`), as if that had arrived by the NIC that the packet leaves by; the rules pass both directions alike.
 //!
+//! Packets for the node itself arrive as ever, also those for addresses that it has elsewhere (weak host model), unless
+//! the node is isolated. Then the kernel's own rule for the table `local` gives way to one of ours:
+//!
+//! ```text
+//! 10: from all to 192.0.2.7 iif eth0 blackhole
+//! 90: from all lookup local                       instead of the kernel's at 0
+//! ```
+//!
 //! The rules stay when the daemon dies. Without the last one the kernel skips those that lead to it, and drops all
 //! that is to be forwarded.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::units::Prefix;
@@ -43,6 +52,19 @@ pub enum GuardRule {
         /// Does it concern IPv4 packets? Otherwise IPv6.
         ipv4: bool,
     },
+    /// FR_ACT_TO_TBL of the table `local`, in the place of the kernel's own rule at priority 0, so that
+    /// [`GuardRule::Hide`] can come before it.
+    Local {
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
+    /// FR_ACT_BLACKHOLE: drops what arrives by a NIC for an address of this node that is not of the fabric.
+    Hide {
+        /// FRA_IIFNAME.
+        interface: String,
+        /// FRA_DST, a full address.
+        address: IpAddr,
+    },
 }
 
 impl GuardRule {
@@ -53,7 +75,8 @@ impl GuardRule {
     #[must_use]
     pub const fn is_ipv4(&self) -> bool {
         match self {
-            Self::Resume { ipv4 } | Self::Drop { ipv4, .. } => *ipv4,
+            Self::Resume { ipv4 } | Self::Drop { ipv4, .. } | Self::Local { ipv4 } => *ipv4,
+            Self::Hide { address, .. } => address.is_ipv4(),
             Self::Pass { from, .. } => from.address.is_ipv4(),
         }
     }
@@ -65,6 +88,8 @@ impl GuardRule {
             Self::Pass { .. } => 778,
             Self::Drop { .. } => 779,
             Self::Resume { .. } => Self::RESUME,
+            Self::Local { .. } => 90,
+            Self::Hide { .. } => 10,
         }
     }
 
@@ -75,6 +100,8 @@ impl GuardRule {
             Self::Resume { .. } => "nop".into(),
             Self::Pass { from, to } => format!("from {from} to {to} goto {}", Self::RESUME),
             Self::Drop { interface, .. } => format!("iif {interface} blackhole"),
+            Self::Local { .. } => "lookup local".into(),
+            Self::Hide { interface, address } => format!("to {address} iif {interface} blackhole"),
         }
     }
 

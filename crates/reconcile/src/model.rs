@@ -15,8 +15,8 @@ use tresse_base::id::Label;
 
 use self::state::Outcome;
 use super::{
-    ENDPOINTS_MAX, METRIC_PRIMARY, ObservedIngress, ObservedMptcp, ObservedNexthop, ObservedRoute,
-    ObservedTableRoute, Operation, PLATFORM_LABELS, PROTOCOL,
+    ENDPOINTS_MAX, GuardRule, METRIC_PRIMARY, ObservedIngress, ObservedMptcp, ObservedNexthop,
+    ObservedRoute, ObservedTableRoute, Operation, PLATFORM_LABELS, PROTOCOL,
 };
 
 /// Error: the fake kernel refuses an operation, as Linux would.
@@ -173,6 +173,18 @@ impl KernelModel {
             }
             Operation::DeleteGuardRule { rule } => {
                 let there = self.observed.guard.remove(rule);
+                if there { Ok(()) } else { Err("ENOENT") }
+            }
+            Operation::AddLocalRule { ipv4 } => {
+                let new = self.observed.local_rules.insert(*ipv4);
+                if new { Ok(()) } else { Err("EEXIST") }
+            }
+            Operation::DeleteLocalRule { ipv4 } => {
+                let instead = GuardRule::Local { ipv4: *ipv4 };
+                if !self.observed.guard.contains(&instead) {
+                    self.damage.push(operation.to_string());
+                }
+                let there = self.observed.local_rules.remove(ipv4);
                 if there { Ok(()) } else { Err("ENOENT") }
             }
             Operation::AddEndpoint { id, address } => self.add_endpoint(*id, *address),

@@ -42,6 +42,11 @@ pub enum Object {
     /// A policy rule that keeps packets of the fabric inside it.
     #[serde(rename = "guardrule")]
     GuardRule(GuardRule),
+    /// The kernel's own rule for the table `local`, of IPv4 or of IPv6.
+    LocalRule {
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
     /// A policy rule by source address.
     #[serde(rename = "fromrule")]
     SourceRule(SourceRule),
@@ -70,7 +75,9 @@ impl Object {
             Self::Nexthop(_) | Self::PlannedNexthop(_) => "nexthop",
             Self::Group(_) => "group",
             Self::Route(..) | Self::TableRoute(..) | Self::Unreachable(_) => "route",
-            Self::Rule(_) | Self::SourceRule(_) | Self::GuardRule(_) => "rule",
+            Self::Rule(_) | Self::SourceRule(_) | Self::GuardRule(_) | Self::LocalRule { .. } => {
+                "rule"
+            }
             Self::Endpoint(_) => "endpoint",
             Self::Subflows => "limit",
             Self::Label(..) => "label",
@@ -95,6 +102,8 @@ impl fmt::Display for Object {
             Self::Rule(rule) => write!(f, "{rule}"),
             Self::SourceRule(rule) => write!(f, "{rule}"),
             Self::GuardRule(rule) => write!(f, "{rule}"),
+            Self::LocalRule { ipv4: true } => f.write_str("IPv4 lookup local priority 0"),
+            Self::LocalRule { ipv4: false } => f.write_str("IPv6 lookup local priority 0"),
             Self::Endpoint(address) => write!(f, "{address} subflow"),
             Self::Subflows => f.write_str("MPTCP subflows"),
             Self::Label(label, None) => write!(f, "{}", label.0),
@@ -166,6 +175,7 @@ impl Operation {
             | Self::AddRule { .. }
             | Self::AddSourceRule { .. }
             | Self::AddGuardRule { .. }
+            | Self::AddLocalRule { .. }
             | Self::AddEndpoint { .. }
             | Self::AddIngress { .. }
             | Self::AddFilter { .. } => "add",
@@ -194,6 +204,7 @@ impl Operation {
             | Self::DeleteRule { .. }
             | Self::DeleteSourceRule { .. }
             | Self::DeleteGuardRule { .. }
+            | Self::DeleteLocalRule { .. }
             | Self::DeleteEndpoint { .. }
             | Self::DeleteLabel { .. }
             | Self::DeleteIngress { .. }
@@ -235,6 +246,9 @@ impl Operation {
             }
             Self::AddGuardRule { rule } | Self::DeleteGuardRule { rule } => {
                 Object::GuardRule(rule.clone())
+            }
+            &Self::AddLocalRule { ipv4 } | &Self::DeleteLocalRule { ipv4 } => {
+                Object::LocalRule { ipv4 }
             }
             Self::AddEndpoint { address, .. } | Self::DeleteEndpoint { address, .. } => {
                 Object::Endpoint(*address)

@@ -60,6 +60,10 @@ pub struct Observed {
     /// Our policy rules that keep packets of the fabric inside it.
     #[serde(default)]
     pub guard: BTreeSet<GuardRule>,
+    /// The families whose table `local` is looked up before all others, by the rule at priority 0 that
+    /// kernels have: `true` is IPv4, `false` IPv6.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub local_rules: BTreeSet<bool>,
     /// MPTCP state; `None` if the kernel has no MPTCP.
     #[serde(default)]
     pub mptcp: Option<ObservedMptcp>,

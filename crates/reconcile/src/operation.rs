@@ -223,6 +223,16 @@ pub enum Operation {
         /// The rule.
         rule: GuardRule,
     },
+    /// RTM_NEWRULE of the kernel's own rule for the table `local`, at priority 0.
+    AddLocalRule {
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
+    /// RTM_DELRULE of that rule, for which [`GuardRule::Local`] stands.
+    DeleteLocalRule {
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
     /// MPTCP_PM_CMD_ADD_ADDR, MPTCP_PM_ADDR_FLAG_SUBFLOW.
     AddEndpoint {
         /// Its id: one of [`super::ENDPOINT_IDS`].

@@ -91,6 +91,8 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
             vec![Operation::DeleteGuardRule { rule: rule.clone() }]
         }
         Operation::DeleteGuardRule { rule } => vec![Operation::AddGuardRule { rule: rule.clone() }],
+        &Operation::AddLocalRule { ipv4 } => vec![Operation::DeleteLocalRule { ipv4 }],
+        &Operation::DeleteLocalRule { ipv4 } => vec![Operation::AddLocalRule { ipv4 }],
         &Operation::AddEndpoint { id, address } => vec![Operation::DeleteEndpoint { id, address }],
         &Operation::DeleteEndpoint { id, address } => vec![Operation::AddEndpoint { id, address }],
         &Operation::LimitSubflows { limit, before } => {

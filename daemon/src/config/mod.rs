@@ -36,6 +36,8 @@ pub struct Config {
     pub management: Vec<IpAddr>,
     /// Networks behind this node that packets of the fabric may be forwarded to.
     pub forward_to: Vec<Prefix>,
+    /// Hide addresses of this node that are not of the fabric from it.
+    pub isolate: bool,
     /// File of the keys by which nodes know each other's packets; `None`: no packet is signed.
     pub key_file: Option<PathBuf>,
     /// Refuse what cannot be guarded, instead of warning.
@@ -152,6 +154,7 @@ impl Default for Config {
             state_dir: "/var/lib/tresse".into(),
             management: Vec::new(),
             forward_to: Vec::new(),
+            isolate: false,
             key_file: None,
             strict: false,
             announce_seconds: None,
@@ -193,7 +196,7 @@ pub enum ConfigError {
     },
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "cluster",
     "lock",
     "node",
@@ -201,6 +204,7 @@ const KEYS: [&str; 15] = [
     "state_dir",
     "management",
     "forward_to",
+    "isolate",
     "key_file",
     "strict",
     "announce_seconds",
@@ -297,6 +301,7 @@ mod tests {
             state_dir = "/var/lib/x"
             management = ["192.0.2.1", "2001:db8::1"]
             forward_to = ["172.17.0.0/16"]
+            isolate = true
             key_file = "/etc/tresse/fabric.key"
             strict = true
             announce_seconds = 30
@@ -308,7 +313,7 @@ mod tests {
         "#;
         let config = Config::parse(text, Path::new("x")).unwrap();
         assert_eq!((config.management.len(), config.forward_to.len()), (2, 1));
-        assert!(!config.canary && config.strict);
+        assert!(!config.canary && config.strict && config.isolate);
         assert_eq!(config.engine, EngineChoice::Packet);
         assert_eq!(config.source, SourceChoice::Tun);
         assert_eq!(config.bfd, BfdChoice { enabled: true, interval_ms: 50, multiplier: 4 });

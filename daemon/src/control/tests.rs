@@ -74,6 +74,7 @@ fn answer(request: Request) {
         engines: Engines { labels: LabelEngine::Kernel, sources: SourceEngine::Kernel },
         bfd: false,
         forward_to: Vec::new(),
+        isolate: false,
     };
     let engine = Engine::new(settings, Stored::default());
     let reply = match request.call {

@@ -13,7 +13,7 @@ use tokio::sync::{broadcast, mpsc};
 use tresse_control::{Call, Counters, Introduced, NeighbourList, Reply};
 use tresse_engine::{Engine, Stored};
 
-use super::{drive, engine};
+use super::{drive, new_engine};
 use crate::control::Request;
 use crate::control::call::Message;
 use crate::control::exchange::{self, Node};
@@ -99,7 +99,7 @@ async fn client(stream: UnixStream, bytes: &[u8]) -> Vec<u8> {
 }
 
 async fn serve(mut asked: mpsc::Receiver<Request>) {
-    let mut engine = engine(Stored::default());
+    let mut engine = new_engine(Stored::default());
     while let Some(request) = asked.recv().await {
         answer(&mut engine, request);
     }

@@ -148,6 +148,7 @@ impl Daemon {
             sequence: unix_ms() * 1_000_000,
             bfd: config.bfd.enabled,
             forward_to: config.forward_to.clone(),
+            isolate: config.isolate,
         };
         Ok(Self {
             engine: Engine::new(settings, stored),

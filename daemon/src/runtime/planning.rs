@@ -82,28 +82,24 @@ impl Planning {
 
     /// The next plan, when it is there. Can be dropped and called again.
     pub(super) async fn next(&mut self) -> (Purpose, Computed) {
-        if self.running.is_none() {
-            match self.waiting.pop_front() {
-                Some(asked) => self.begin(asked),
-                None => future::pending().await,
-            }
+        if self.running.is_none()
+            && let Some(asked) = self.waiting.pop_front()
+        {
+            self.begin(asked);
         }
-        let computed = match &mut self.running {
-            Some(running) => (&mut running.computed).await,
-            None => future::pending().await,
+        let Some(running) = &mut self.running else { return future::pending().await };
+        let computed = (&mut running.computed).await.unwrap_or_else(|_| {
+            Err(NodeError::Internal { message: "planning ended by a panic".into() })
+        });
+        // Only now, as this may be dropped while it waits.
+        let Some(Running { identity, purpose, .. }) = self.running.take() else {
+            return future::pending().await;
         };
-        let panicked = |_| NodeError::Internal { message: "planning ended by a panic".into() };
-        let computed = computed.map_err(panicked).and_then(|computed| computed);
-        match self.running.take() {
-            Some(Running { identity, purpose, .. }) => {
-                if let (true, Ok(prepared)) = (purpose.is_dry_run(), &computed) {
-                    let until = Instant::now() + KEPT;
-                    self.tried = Some(Tried { identity, prepared: prepared.clone(), until });
-                }
-                (purpose, computed)
-            }
-            None => future::pending().await,
+        if let (true, Ok(prepared)) = (purpose.is_dry_run(), &computed) {
+            let until = Instant::now() + KEPT;
+            self.tried = Some(Tried { identity, prepared: prepared.clone(), until });
         }
+        (purpose, computed)
     }
 
     /// When the plan of a dry run is dropped.

@@ -1,5 +1,5 @@
 //! Measures for how long traffic is interrupted by a failure, by fabric and kind of fault, and prints a
-//! table: `failover [INTERVAL_MS [ours|p-mesh|flat|direct|ospf|openfabric|vlans]...]`. `INTERVAL_MS` is
+//! table: `failover [INTERVAL_MS [ours|p-mesh|flat|direct|ospf|openfabric|several|vlans]...]`. `INTERVAL_MS` is
 //! BFD's interval; the words choose fabrics and routers. `tests/failover.sh` runs the program. Fabrics
 //! with VLANs (`vlans`) are measured in the virtual machine if this kernel lacks VLANs.
 
@@ -13,6 +13,7 @@ const P_MESH: Fabric<'_> = Fabric {
     rest: "",
     every: 1,
     pairs: 12,
+    sets: 0,
 };
 const FLAT: Fabric<'_> = Fabric {
     name: "flat neighbourhood, 6 nodes",
@@ -32,6 +33,7 @@ const TORUS: Fabric<'_> = Fabric {
     rest: "[routing]\nstrategy = \"dor\"\npaths = 2\n",
     every: 6,
     pairs: 4,
+    ..P_MESH
 };
 const IRREGULAR: Fabric<'_> = Fabric {
     name: "irregular, 8 switches (labels)",
@@ -39,6 +41,7 @@ const IRREGULAR: Fabric<'_> = Fabric {
     rest: "[routing]\nstrategy = \"transit\"\npaths = 2\n",
     every: 4,
     pairs: 4,
+    ..P_MESH
 };
 
 fn main() -> ExitCode {
@@ -58,6 +61,14 @@ fn main() -> ExitCode {
             "ospf" => {
                 let router = Router::Frr(Protocol::Ospf);
                 runs.extend([P_MESH, FLAT, DIRECT].map(|fabric| (few(fabric), router)));
+            }
+            "several" => {
+                // The single faults have a table of their own.
+                let sets =
+                    |fabric: Fabric<'static>| Fabric { every: usize::MAX, sets: 20, ..fabric };
+                for router in [Router::Tresse, Router::Frr(Protocol::Ospf)] {
+                    runs.extend([P_MESH, DIRECT].map(|fabric| (sets(fabric), router)));
+                }
             }
             "openfabric" => runs.push((few(DIRECT), Router::Frr(Protocol::OpenFabric))),
             _ => return usage(),
@@ -80,6 +91,8 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: failover [INTERVAL_MS [ours|p-mesh|flat|direct|ospf|openfabric|vlans]...]");
+    eprintln!(
+        "usage: failover [INTERVAL_MS [ours|p-mesh|flat|direct|ospf|openfabric|several|vlans]...]"
+    );
     ExitCode::from(2)
 }

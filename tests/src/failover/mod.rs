@@ -9,12 +9,14 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use tresse_base::id::NodeId;
+use tresse_base::random::Random;
 use tresse_control::Client;
 use tresse_lab::state::Directory;
 use tresse_plan::Plan;
 use tresse_slice::watch::Crossing;
 
 use crate::fault::{Fault, How, PartKind};
+use crate::joined::joined;
 use crate::program;
 
 pub use self::routers::Protocol;
@@ -24,6 +26,14 @@ use crate::program::output;
 
 /// Name of the lab (`tresse lab --name`) into which faults are injected.
 const LAB: &str = "failover";
+/// How much longer the repair of several faults may take.
+const SEVERAL: Duration = Duration::from_secs(2);
+/// How long after the return of a NIC the other one falls silent.
+const RETURNED: Duration = Duration::from_millis(1200);
+/// How long before a fault the first datagram is sent.
+const STARTED: Duration = Duration::from_millis(300);
+/// By which sets of faults are drawn.
+const SEED: u64 = 23;
 const DOWN: [&str; 4] = ["lab", "--name", LAB, "down"];
 
 /// A fabric in which interruptions are measured: its cluster file, how many of its cables fail, and
@@ -40,6 +50,8 @@ pub struct Fabric<'a> {
     pub every: usize,
     /// Most pairs that send at once.
     pub pairs: usize,
+    /// Sets of two or three parts that fail at once, after the single ones.
+    pub sets: usize,
 }
 
 /// The program that computes routes in the measured fabric: Tresse's daemons, or FRR with one of its
@@ -71,23 +83,47 @@ impl Router {
     }
 }
 
-/// A kind of fault, and whether the sender that meets it loses its carrier.
+/// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Row {
-    kind: PartKind,
-    how: How,
-    seen: bool,
+enum Row {
+    /// A kind of fault, and whether the sender that meets it loses its carrier.
+    Single { kind: PartKind, how: How, seen: bool },
+    /// So many parts fail at once, each in a way of its own.
+    AtOnce(usize),
+    /// A NIC falls silent soon after the node's other one has returned.
+    Again,
 }
 
 impl Row {
+    /// The row of a trial, for a pair whose frames cross `wires`.
+    fn of(trial: &Trial, wires: &[Crossing], routed: bool) -> Self {
+        match &trial.faults[..] {
+            _ if trial.before.is_some() => Self::Again,
+            [fault] => {
+                let seen = fault.is_seen(wires, routed);
+                Self::Single { kind: fault.kind, how: fault.how, seen }
+            }
+            faults => Self::AtOnce(faults.len()),
+        }
+    }
+
+    const fn seen(self) -> bool {
+        matches!(self, Self::Single { seen: true, .. })
+    }
+
     fn words(self) -> String {
-        let part = match self.kind {
+        let (kind, how, seen) = match self {
+            Self::Single { kind, how, seen } => (kind, how, seen),
+            Self::AtOnce(parts) => return format!("{parts} parts at once, by chance"),
+            Self::Again => return "NIC silent 1.2 s after the node's other one returned".into(),
+        };
+        let part = match kind {
             PartKind::Switch => "switch",
             PartKind::Nic => "cable of a NIC",
             PartKind::Trunk => "cable between switches",
             PartKind::Node => "node",
         };
-        match (self.how, self.seen) {
+        match (how, seen) {
             (How::Dead, true) => format!("{part} dead: the sender loses its carrier"),
             (How::Dead, false) => format!("{part} dead, further on"),
             (How::Silent, _) => format!("{part} silent both ways, carriers stay"),
@@ -125,7 +161,7 @@ pub fn measure(
     let rows = measured?;
     down?;
     let line = |(row, outages): (Row, Vec<Outage>)| {
-        let limit = match row.seen {
+        let limit = match row.seen() {
             true => "20".to_owned(),
             false => (3 * u128::from(interval_ms) + 20).to_string(),
         };
@@ -149,6 +185,40 @@ fn figures(mut outages: Vec<Outage>) -> String {
         Outage::Lasts => "not mended".to_owned(),
     };
     format!("{} | {}", ms(outages.len() / 2), ms(outages.len() - 1))
+}
+
+/// What happens while datagrams are sent.
+struct Trial {
+    /// This one has failed before, and has returned [`RETURNED`] ago.
+    before: Option<Fault>,
+    /// These fail at once.
+    faults: Vec<Fault>,
+}
+
+impl Trial {
+    /// Every trial on a fabric, the same for every router.
+    fn all(plan: &Plan, fabric: &Fabric<'_>) -> Result<Vec<Self>, String> {
+        let single = Fault::all(plan, fabric.every)?.into_iter().map(|fault| vec![fault]);
+        let mut random = Random::new(SEED);
+        let sets = (0..fabric.sets).map(|at| Fault::drawn(plan, 2 + at % 2, &mut random));
+        let sets = sets.collect::<Result<Vec<_>, _>>()?;
+        let all = single.chain(sets).map(|faults| Self { before: None, faults });
+        let mut all: Vec<Self> = all.collect();
+        if fabric.sets > 0 {
+            let silent = |fault: &Fault| fault.kind == PartKind::Nic && fault.how == How::Silent;
+            let nics = Fault::all(plan, 1)?.into_iter().filter(silent);
+            let mut of_nodes: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
+            for fault in nics {
+                let node = fault.object.split(':').next().unwrap_or_default().to_owned();
+                of_nodes.entry(node).or_default().push(fault);
+            }
+            all.extend(of_nodes.into_values().filter_map(|mut nics| {
+                let before = nics.pop();
+                nics.pop().map(|fault| Self { before, faults: vec![fault] })
+            }));
+        }
+        Ok(all)
+    }
 }
 
 /// Directed links that the frames of each ordered pair cross.
@@ -182,39 +252,50 @@ impl<'a> Lab<'a> {
     fn all(&self, fabric: &Fabric<'_>) -> Result<BTreeMap<Row, Vec<Outage>>, String> {
         let mut rows: BTreeMap<Row, Vec<Outage>> = BTreeMap::new();
         let routed = self.frr.is_some() || self.plan.layout().is_some();
-        for fault in Fault::all(self.plan, fabric.every)? {
+        for trial in Trial::all(self.plan, fabric)? {
             let paths = self.whole()?;
-            let crossing = self.crossing(&paths, &fault, fabric.pairs);
+            let crossing = self.crossing(&paths, &trial, fabric.pairs);
+            if crossing.is_empty() {
+                continue;
+            }
+            let patience = self.router.patience(self.interval_ms);
+            if let Some(before) = &trial.before {
+                before.bring(LAB, &self.directory, true)?;
+                std::thread::sleep(patience);
+                before.bring(LAB, &self.directory, false)?;
+                std::thread::sleep(RETURNED.saturating_sub(STARTED));
+            }
             let pairs: Vec<(Station, Station)> = crossing
                 .iter()
                 .map(|(from, to)| (self.station(*from), self.station(*to)))
                 .collect();
             let streams = Streams::start(&pairs)?;
-            std::thread::sleep(Duration::from_millis(300));
-            fault.bring(LAB, &self.directory, true)?;
-            std::thread::sleep(self.router.patience(self.interval_ms));
+            std::thread::sleep(STARTED);
+            for fault in &trial.faults {
+                fault.bring(LAB, &self.directory, true)?;
+            }
+            let one = trial.faults.len() == 1 && trial.before.is_none();
+            std::thread::sleep(patience + if one { Duration::ZERO } else { SEVERAL });
             let outages = streams.finish()?;
-            fault.bring(LAB, &self.directory, false)?;
+            for fault in &trial.faults {
+                fault.bring(LAB, &self.directory, false)?;
+            }
+            let words: Vec<String> = trial.faults.iter().map(Fault::words).collect();
             for (pair, outage) in crossing.iter().zip(outages) {
-                eprintln!("{}, {}: {pair:?} {outage:?}", fabric.name, fault.words());
-                let seen = fault.is_seen(&paths[pair], routed);
-                let row = Row { kind: fault.kind, how: fault.how, seen };
-                rows.entry(row).or_default().push(outage);
+                eprintln!("{}, {}: {pair:?} {outage:?}", fabric.name, words.join(", "));
+                rows.entry(Row::of(&trial, &paths[pair], routed)).or_default().push(outage);
             }
         }
         Ok(rows)
     }
 
-    /// Returns some of the pairs whose frames cross the fault and that have another path.
-    fn crossing(&self, paths: &Paths, fault: &Fault, most: usize) -> Vec<(NodeId, NodeId)> {
-        let cut =
-            |(from, to): (NodeId, NodeId)| {
-                self.plan.layout().is_none()
-                    && self.plan.paths(from, to).iter().all(|path| {
-                        path.segments.iter().any(|s| fault.hits(&self.plan.crossings(s)))
-                    })
-            };
-        let hit = paths.iter().filter(|(pair, wires)| fault.hits(wires) && !cut(**pair));
+    /// Returns some of the pairs whose frames cross the faults and that are joined by what is left.
+    fn crossing(&self, paths: &Paths, trial: &Trial, most: usize) -> Vec<(NodeId, NodeId)> {
+        let faults = &trial.faults;
+        let lost = faults.iter().flat_map(|fault| fault.wires.iter().copied()).collect();
+        let joined = joined(self.plan, &lost);
+        let hit = |wires: &[Crossing]| faults.iter().chain(&trial.before).any(|f| f.hits(wires));
+        let hit = paths.iter().filter(|(pair, wires)| hit(wires) && joined.contains(pair));
         let all: Vec<_> = hit.map(|(pair, _)| *pair).collect();
         let step = all.len().div_ceil(most).max(1);
         all.into_iter().step_by(step).collect()

@@ -8,34 +8,46 @@
 //! - Daemons are killed with SIGKILL and started again.
 //! - The nodes change to the plan of another strategy. Daemons may be killed meanwhile.
 //! - A part is drained, so that no path uses it, and then fails.
+//! - Up to four things go wrong at a time, overlap, and are put right in another order ([`mix`]).
 //!
 //! After each round every pair of nodes must be able to ping each other, and the kernel of every node must
-//! hold what the plan wants. No daemon may use clearly more memory or file descriptors than when it was
+//! hold what the plan wants, and as many objects of ours as before. No daemon may use clearly more memory or file descriptors than when it was
 //! first measured, and no network namespace may have come or gone. No datagram of the traffic may have
 //! arrived twice. Datagrams may be lost only in rounds where parts fail without a drain, and only from the
 //! failure until all nodes have recovered.
 
 mod drain;
 mod health;
+mod kind;
+mod mix;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use tresse_base::random::Random;
+use tresse_lab::ping::{PingOptions, ping};
 use tresse_plan::lock::Lock;
 
 use self::health::{Growth, Usage, namespaces};
-use crate::lab::{Lab, Planned};
+pub use self::kind::{KINDS, Kind};
+use self::mix::Deed;
+use crate::lab::Lab;
 use crate::load::{self, Fault, Load, Miss};
+use crate::pace::{self, Deadline};
 
 /// Every pair sends so often.
 const PERIOD: Duration = Duration::from_millis(100);
-const STRATEGIES: [&str; 3] = ["dor", "pdor", "stp"];
+/// How soon all pairs answer again once all is put right, on an idle machine.
+const HEALED: Duration = Duration::from_secs(2);
+/// The same in the emulated machine, whose daemons watch their paths at a tenth of the rate.
+const EMULATED_HEALED: Duration = Duration::from_secs(30);
 
 /// Options of the soak test: how long it runs, the seed of its random choices, and the number of its
 /// first round.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
+    /// The fabric.
+    pub kind: Kind,
     /// No round begins later than this.
     pub time: Duration,
     /// The seed of all rounds.
@@ -52,6 +64,7 @@ enum Act {
     Change,
     ChangeAndKill,
     Drain,
+    Mix,
 }
 
 /// Runs the soak test until its time is over or a round fails, and prints a line for each round on
@@ -60,13 +73,18 @@ enum Act {
 /// # Errors
 /// Why the first failed round failed, in words.
 pub fn soak(options: Options) -> Result<(), String> {
-    let Options { time, seed, .. } = options;
+    let Options { kind, time, seed, .. } = options;
     let before = namespaces();
-    let strategy = STRATEGIES[Random::new(seed).below(STRATEGIES.len())];
-    let lab = Lab::up("soak", planned(strategy, &Lock::default())?, &["--announce-seconds", "3"])?;
+    let routing = kind.routings[Random::new(seed).below(kind.routings.len())];
+    let bfd = if pace::is_emulated() { "1000" } else { "100" };
+    let how = ["--announce-seconds", "3", "--bfd-ms", bfd];
+    let mut lab = Lab::up("soak", kind.planned(routing, &Lock::default())?, &how)?;
+    let small = lab.nodes().pop().ok_or("a fabric without nodes")?;
+    mix::small_disk(&mut lab, &small)?;
     let load = Load::start(&load::all_pairs(&lab.stations()), PERIOD)?;
     let ours = namespaces();
-    let mut soak = Soak { strategy, lab, load, ours, growth: Growth::default() };
+    let growth = Growth::default();
+    let mut soak = Soak { kind, routing, load, lab, small, ours, growth, held: BTreeMap::new() };
     soak.judge(Instant::now(), &[])?;
     let end = Instant::now() + time;
     let mut number = options.round;
@@ -79,7 +97,8 @@ pub fn soak(options: Options) -> Result<(), String> {
                 eprintln!("{:>6.1} {deed}", load::since(began, at));
             }
             return Err(format!(
-                "round {number}: {words}\nrepeat it with SOAK_SEED={seed} SOAK_ROUND={number}"
+                "round {number}: {words}\nrepeat it with SOAK_SEED={seed} SOAK_ROUND={number} on {}",
+                kind.name
             ));
         }
         number += 1;
@@ -94,13 +113,24 @@ pub fn soak(options: Options) -> Result<(), String> {
 }
 
 struct Soak {
-    /// The strategy in force.
-    strategy: &'static str,
+    kind: Kind,
+    /// The routing in force.
+    routing: &'static str,
     // Before the lab, whose namespaces its sockets are in.
     load: Load,
     lab: Lab,
+    /// The node whose state is on a small disk.
+    small: String,
     ours: BTreeSet<String>,
     growth: Growth,
+    /// How many objects each node held when this was first seen: by node and routing.
+    held: BTreeMap<(String, &'static str), Vec<(String, usize)>>,
+}
+
+impl Drop for Soak {
+    fn drop(&mut self) {
+        mix::no_small_disk(&self.lab, &self.small);
+    }
 }
 
 impl Soak {
@@ -108,8 +138,14 @@ impl Soak {
         let began = Instant::now();
         self.lab.deeds();
         let mut random = Random::new(seed.wrapping_mul(0x0100_0000_01b3) ^ number);
-        let acts = [Act::Break, Act::Kill, Act::Change, Act::ChangeAndKill, Act::Drain];
-        let act = acts[random.below(acts.len())];
+        let act = match random.below(10) {
+            0 => Act::Break,
+            1 => Act::Kill,
+            2 => Act::Change,
+            3 => Act::ChangeAndKill,
+            4 => Act::Drain,
+            _ => Act::Mix,
+        };
         let mut windows = Vec::new();
         let what = match act {
             Act::Break => self.break_and_heal(&mut random, &mut windows)?,
@@ -117,6 +153,7 @@ impl Soak {
             Act::Change => self.change(&mut random, false)?,
             Act::ChangeAndKill => self.change(&mut random, true)?,
             Act::Drain => self.lab.drain_and_break(&mut random)?,
+            Act::Mix => self.mix(&mut random, &mut windows)?,
         };
         let verdict = self.judge(began, &windows).map_err(|e| format!("{what}: {e}"))?;
         let seconds = began.elapsed().as_secs_f64();
@@ -153,6 +190,59 @@ impl Soak {
         Ok(format!("{what} failed and healed"))
     }
 
+    /// Up to four things at a time.
+    fn mix(
+        &mut self,
+        random: &mut Random,
+        windows: &mut Vec<(Instant, Instant)>,
+    ) -> Result<String, String> {
+        let mut deeds = Deed::drawn(&self.lab, &self.small, random)?;
+        let words: Vec<String> = deeds.iter().map(Deed::words).collect();
+        let what = format!("{} and put right", words.join(", "));
+        let wrong = |e: String| format!("{what}: {e}");
+        let began = Instant::now();
+        for deed in &deeds {
+            deed.begin(&mut self.lab).map_err(wrong)?;
+            std::thread::sleep(Duration::from_millis(random.below(800) as u64));
+        }
+        std::thread::sleep(Duration::from_millis(random.below(4000) as u64));
+        let loses = deeds.iter().any(Deed::loses);
+        random.shuffle(&mut deeds);
+        for deed in &deeds {
+            deed.end(&mut self.lab).map_err(wrong)?;
+            std::thread::sleep(Duration::from_millis(random.below(400) as u64));
+        }
+        let took = self.healed().map_err(wrong)?;
+        self.lab.settled().map_err(wrong)?;
+        if loses {
+            windows.push((began, Instant::now()));
+        }
+        Ok(format!("{what}, all answer after {:.1} s", took.as_secs_f64()))
+    }
+
+    /// Waits until all pairs answer; how long that took. It may not take too long.
+    fn healed(&self) -> Result<Duration, String> {
+        let healed = if pace::is_emulated() { EMULATED_HEALED } else { HEALED };
+        let wait = if pace::is_emulated() { 2_000 } else { 300 };
+        let record = self.lab.directory().load_up().map_err(|e| e.to_string())?;
+        let wait = Duration::from_millis(wait);
+        let options = PingOptions { fast: true, wait, ..PingOptions::default() };
+        let (began, mut limit) = (Instant::now(), Deadline::after(healed));
+        loop {
+            let (asked, late) = (began.elapsed(), limit.is_over());
+            let report =
+                ping(self.lab.directory(), &record, &options).map_err(|e| e.to_string())?;
+            if report.failed.is_empty() && !late {
+                return Ok(asked);
+            }
+            if late {
+                let (silent, some) = (report.failed.len(), report.failed.iter().take(6));
+                let some: Vec<_> = some.collect();
+                return Err(format!("after {asked:.1?} {silent} pairs are silent: {some:?}"));
+            }
+        }
+    }
+
     /// All nodes but the first may die, so that one daemon lives through the whole soak.
     fn kill_and_start(&mut self, random: &mut Random) -> Result<String, String> {
         let mut nodes = self.lab.nodes();
@@ -170,8 +260,9 @@ impl Soak {
     }
 
     fn change(&mut self, random: &mut Random, kill: bool) -> Result<String, String> {
-        let others: Vec<_> = STRATEGIES.into_iter().filter(|s| *s != self.strategy).collect();
-        let old = self.strategy;
+        let all = self.kind.routings.iter().copied();
+        let others: Vec<_> = all.filter(|routing| *routing != self.routing).collect();
+        let old = self.routing;
         let new = others[random.below(others.len())];
         let mut killed = Vec::new();
         let between = |lab: &mut Lab, random: &mut Random| {
@@ -184,8 +275,8 @@ impl Soak {
             }
             Ok(())
         };
-        let next = planned(new, &self.lab.now().lock)?;
-        self.strategy = new;
+        let next = self.kind.planned(new, &self.lab.now().lock)?;
+        self.routing = new;
         let result = self.lab.change(next, random, between);
         let mut what = format!("{old} to {new}");
         if !killed.is_empty() {
@@ -221,8 +312,14 @@ impl Soak {
         for node in &nodes {
             let pid = self.lab.daemon(node)?;
             let usage = Usage::of(pid)?;
-            self.growth.judge(pid, self.strategy, usage).map_err(|e| format!("{node}: {e}"))?;
+            self.growth.judge(pid, self.routing, usage).map_err(|e| format!("{node}: {e}"))?;
             (most, descriptors) = (most.max(usage.kib), descriptors.max(usage.descriptors));
+            let held = mix::objects(&self.lab, node)?;
+            let key = (node.clone(), self.routing);
+            let first = self.held.entry(key).or_insert_with(|| held.clone());
+            if *first != held {
+                return Err(format!("{node} held {first:?} at first, and now {held:?}"));
+            }
         }
         Ok(format!(
             "{pairs} pairs answer, {sent} sent, {} lost while broken; daemons at most {most} KiB, \
@@ -230,15 +327,4 @@ impl Soak {
             lost.len()
         ))
     }
-}
-
-fn planned(strategy: &str, lock: &Lock) -> Result<Planned, String> {
-    let text = format!(
-        "[fabric]\nname = \"soak\"\n\
-         topology = {{ kind = \"torus\", dims = [3, 2], nics_per_node = 2 }}\n\
-         [routing]\nstrategy = \"{strategy}\"\npaths = 2\n\
-         [vlans]\nrange = \"100-199\"\n\
-         [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n"
-    );
-    Planned::new(&text, lock)
 }

@@ -26,8 +26,10 @@ mod flat;
 mod flows;
 mod frr;
 mod guide;
+mod isolate;
 mod keys;
 mod lab;
+mod labels;
 mod leftovers;
 mod metrics;
 mod mptcp;
@@ -63,6 +65,7 @@ const TESTS: &[Tests] = &[
     faults::TESTS,
     leftovers::TESTS,
     transit::TESTS,
+    labels::TESTS,
     reflect::TESTS,
     steer::SWITCHED,
     doctor::SWITCHED,
@@ -86,6 +89,7 @@ const ROUTED: &[Tests] = &[
     restart::TESTS,
     steer::ROUTED,
     guide::TESTS,
+    isolate::TESTS,
     keys::TESTS,
     shares::TESTS,
     networkd::TESTS,

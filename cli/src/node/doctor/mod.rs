@@ -57,8 +57,11 @@ impl Doctor {
         let node = seen::which(&plan, &links, self.node.as_deref(), &self.file)?;
         let mut daemon = self.daemon.connect();
         let neighbours = daemon.as_mut().ok().and_then(|daemon| daemon.neighbours().ok());
+        let counters = daemon.as_mut().ok().and_then(|daemon| daemon.counters().ok());
+        let counters = counters.map(|all| all.counters).unwrap_or_default();
         let status = daemon.and_then(|mut daemon| Ok(daemon.status()?));
-        let seen = Seen { plan: &plan, node, links, status, neighbours, local: self.local };
+        let seen =
+            Seen { plan: &plan, node, links, status, neighbours, counters, local: self.local };
         let findings = checks::all(&seen);
         let fine = findings.iter().all(|finding| finding.verdict != Verdict::Fault);
         let name = &plan.cluster().node(node).name;

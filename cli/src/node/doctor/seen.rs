@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
-use tresse_control::{NeighbourList, Status};
+use tresse_control::{CounterLine, NeighbourList, Status};
 use tresse_plan::Plan;
 use tresse_topology::cluster::Nic;
 
@@ -23,6 +23,8 @@ pub struct Seen<'a> {
     pub status: Result<Status, Failure>,
     /// The neighbours that the daemon hears, if it runs.
     pub neighbours: Option<NeighbourList>,
+    /// The daemon's counters, if it runs.
+    pub counters: Vec<CounterLine>,
     pub local: bool,
 }
 

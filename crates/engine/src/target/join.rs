@@ -87,7 +87,7 @@ fn prefixes(prepared: &Prepared, ipv4: bool) -> impl Iterator<Item = Prefix> {
 }
 
 /// The interfaces that IPv4 default routes of others leave by. IPv6 ones may be told by anybody on a wire.
-fn uplinks(observed: &Observed) -> BTreeSet<&str> {
+pub(super) fn uplinks(observed: &Observed) -> BTreeSet<&str> {
     let default = |(dst, metric): &(Prefix, u32)| {
         dst.len == 0 && dst.address.is_ipv4() && *metric != METRIC_UNREACHABLE
     };

@@ -19,6 +19,7 @@
 
 mod able;
 mod complete;
+mod isolate;
 mod join;
 mod plans;
 mod tun;
@@ -67,6 +68,8 @@ pub fn target(plans: &Plans<'_>, settings: &Settings, view: &View) -> Target {
     join::exempt_uplinks(&mut wanted, observed);
     let behind = GuardRule::behind(&wanted.guard, &settings.forward_to);
     wanted.guard.extend(behind);
+    let in_use = [Some(plans.new), plans.old].into_iter().flatten().map(|plan| plan.prepared);
+    isolate::isolate(&mut wanted, in_use, settings, view);
     Target { wanted, pushing, pending }
 }
 
@@ -79,5 +82,6 @@ pub fn whole(prepared: &Prepared, settings: &Settings, view: &View) -> Wanted {
     let mut wanted = able::able(all(prepared, settings.engines), observed, guarded);
     join::join(&mut wanted, prepared, settings, observed);
     join::exempt_uplinks(&mut wanted, observed);
+    isolate::isolate(&mut wanted, [prepared].into_iter(), settings, view);
     wanted
 }

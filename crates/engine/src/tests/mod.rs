@@ -277,7 +277,7 @@ pub(super) fn seen(observed: Observed) -> View {
     View { observed, ..View::default() }
 }
 
-fn settings(canary: bool, sequence: u64) -> Settings {
+pub(super) fn settings(canary: bool, sequence: u64) -> Settings {
     Settings {
         canary,
         announce_ms: Some(3_600_000),
@@ -285,6 +285,7 @@ fn settings(canary: bool, sequence: u64) -> Settings {
         engines: ENGINES,
         bfd: true,
         forward_to: Vec::new(),
+        isolate: false,
     }
 }
 

@@ -124,7 +124,8 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
         }
         Operation::DeleteRule { .. }
         | Operation::DeleteSourceRule { .. }
-        | Operation::DeleteGuardRule { .. } => errno == libc::ENOENT,
+        | Operation::DeleteGuardRule { .. }
+        | Operation::DeleteLocalRule { .. } => errno == libc::ENOENT,
         Operation::DeleteEndpoint { .. } => matches!(errno, libc::EINVAL | libc::ENOENT),
         // For a label within its table the kernel returns EINVAL whether or not it had a route.
         Operation::DeleteLabel { .. } => errno == libc::EINVAL,
@@ -199,6 +200,7 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::DeleteLabel { .. }
         | Operation::DeleteSourceRule { .. }
         | Operation::DeleteGuardRule { .. }
+        | Operation::DeleteLocalRule { .. }
         | Operation::DeleteEndpoint { .. }
         | Operation::DeleteTableRoute { .. }
         | Operation::DeleteUnreachable { .. }
@@ -208,6 +210,7 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::AddRule { .. }
         | Operation::AddUnreachable { .. }
         | Operation::AddSourceRule { .. }
+        | Operation::AddLocalRule { .. }
         | Operation::AddGuardRule { .. }
         | Operation::AddEndpoint { .. }
         | Operation::AddIngress { .. }

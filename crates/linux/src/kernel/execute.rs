@@ -86,7 +86,9 @@ async fn carry_out(operations: &[Operation], first: &Operation) -> ExecutionOutc
             | Operation::AddSourceRule { .. }
             | Operation::DeleteSourceRule { .. }
             | Operation::AddGuardRule { .. }
-            | Operation::DeleteGuardRule { .. } => {
+            | Operation::DeleteGuardRule { .. }
+            | Operation::AddLocalRule { .. }
+            | Operation::DeleteLocalRule { .. } => {
                 executor.single.carry_out(operations, start, &mut outcome).await
             }
             _ => {

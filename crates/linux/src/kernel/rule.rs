@@ -15,6 +15,10 @@ use super::message::{MalformedMessage, attributes};
 
 /// Bytes of `struct fib_rule_hdr`.
 const RULE_HEADER: usize = 12;
+/// What a rule for the table `local` (RT_TABLE_LOCAL) does.
+const LOCAL: (RuleAction, Option<RuleAttribute>) =
+    (RuleAction::ToTable, Some(RuleAttribute::Table(RT_TABLE_LOCAL)));
+const RT_TABLE_LOCAL: u32 = 255;
 /// Attribute that only aligns the next one.
 const FRA_PAD: u16 = 18;
 
@@ -54,7 +58,24 @@ pub(super) fn guard_rule_message(rule: &GuardRule) -> RuleMessage {
             let arriving = RuleAttribute::Iifname(interface.clone());
             message(ipv4, [arriving], (RuleAction::Blackhole, None), priority)
         }
+        GuardRule::Local { .. } => message(ipv4, [], LOCAL, priority),
+        GuardRule::Hide { interface, address } => {
+            let matches =
+                [RuleAttribute::Destination(*address), RuleAttribute::Iifname(interface.clone())];
+            let mut message = message(ipv4, matches, (RuleAction::Blackhole, None), priority);
+            message.header.dst_len = Prefix::host(*address).len;
+            message
+        }
     }
+}
+
+/// The body of the RTM_NEWRULE or RTM_DELRULE for the kernel's own rule for the table `local`.
+pub(super) fn local_rule_message(ipv4: bool) -> RuleMessage {
+    let mut message = message(ipv4, [], LOCAL, 0);
+    let kernel = RuleAttribute::Protocol(RouteProtocol::Kernel);
+    message.attributes.pop();
+    message.attributes.push(kernel);
+    message
 }
 
 /// The body of a rule. `action`: what it does, and with what.
@@ -92,6 +113,8 @@ pub(super) struct SeenRule {
     pub from: Option<SourceRule>,
     /// The rule, if it has the form of those that keep packets of the fabric inside it.
     pub guard: Option<GuardRule>,
+    /// Is it the kernel's own rule for the table `local`, of IPv4 (`true`) or IPv6?
+    pub local: Option<bool>,
 }
 
 impl SeenRule {
@@ -127,6 +150,9 @@ impl SeenRule {
                 (rule.arriving, rule.from) = (seen.arriving(&header), seen.from(&header));
             }
         }
+        if seen.plain && seen.protocol == u8::from(RouteProtocol::Kernel) {
+            rule.local = is_ipv4(&header).filter(|_| seen.is_local(&header) && seen.priority == 0);
+        }
         Ok(rule)
     }
 }
@@ -155,6 +181,12 @@ impl Fields {
             (RuleAction::Blackhole, (Some(interface), None, None, None)) => {
                 GuardRule::Drop { interface: interface.clone(), ipv4 }
             }
+            (RuleAction::ToTable, _) if self.is_local(header) => GuardRule::Local { ipv4 },
+            (RuleAction::Blackhole, (Some(interface), None, Some(to), None))
+                if header.dst_len == Prefix::host(to).len =>
+            {
+                GuardRule::Hide { interface: interface.clone(), address: to }
+            }
             (RuleAction::Goto, (None, Some(from), Some(to), Some(GuardRule::RESUME))) => {
                 let (from, to) = (prefix(from, header.src_len), prefix(to, header.dst_len));
                 GuardRule::Pass { from, to }
@@ -162,6 +194,14 @@ impl Fields {
             _ => return None,
         };
         Some(rule).filter(|rule| rule.priority() == self.priority && rule.is_ipv4() == ipv4)
+    }
+
+    /// Does every packet look up the table `local`?
+    fn is_local(&self, header: &RuleHeader) -> bool {
+        let all = self.interface.is_none()
+            && (self.source, self.destination, self.goto) == (None, None, None)
+            && (header.src_len, header.dst_len) == (0, 0);
+        all && header.action == RuleAction::ToTable && self.table == RT_TABLE_LOCAL
     }
 
     fn arriving(&self, header: &RuleHeader) -> Option<Rule> {

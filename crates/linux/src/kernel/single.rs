@@ -6,7 +6,7 @@ use super::encode::{Interfaces, NoInterface};
 use super::error::{ExecuteError, already_absent};
 use super::outcome::{ExecutionOutcome, OperationStatus, Tun};
 use super::requests::{self, Answer, Lost, Requests};
-use super::rule::{guard_rule_message, rule_message, source_rule_message};
+use super::rule::{guard_rule_message, local_rule_message, rule_message, source_rule_message};
 use super::sysctl;
 use crate::sys::tun;
 
@@ -77,6 +77,10 @@ impl Single {
             Operation::AddGuardRule { rule } => requests.add_rule(guard_rule_message(rule)).await,
             Operation::DeleteGuardRule { rule } => {
                 requests.delete_rule(guard_rule_message(rule)).await
+            }
+            Operation::AddLocalRule { ipv4 } => requests.add_rule(local_rule_message(*ipv4)).await,
+            Operation::DeleteLocalRule { ipv4 } => {
+                requests.delete_rule(local_rule_message(*ipv4)).await
             }
             _ => unreachable!("carried out in batches, by files or the path manager"),
         })

@@ -7,6 +7,7 @@ use crate::{Object, Operation, Pending, PendingReason, Planned, Reconciliation, 
 #[derive(Clone, Copy)]
 pub(super) enum Phase {
     Guard,
+    Isolate,
     InterfaceSysctls,
     GlobalSysctls,
     Links,

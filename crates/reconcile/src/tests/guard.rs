@@ -37,6 +37,29 @@ fn the_guard_comes_first_and_goes_last() {
 }
 
 #[test]
+fn the_kernels_own_rule_goes_after_ours_has_come_and_comes_back_before_ours_goes() {
+    let (mut model, mut saved) = (node(), Saved::default());
+    model.observed.local_rules = [true, false].into();
+    let mut wanted = base(&[(0, 100)], false);
+    let hide = GuardRule::Hide { interface: "eth0".into(), address: "192.0.2.7".parse().unwrap() };
+    wanted.guard = [GuardRule::Local { ipv4: true }, hide].into();
+    let ours = ["rule IPv4 lookup local", "rule IPv4 to 192.0.2.7 iif eth0 blackhole"];
+    let kernels = "rule IPv4 lookup local priority 0";
+    let found = lines(&converge(&mut model, &wanted, &mut saved).operations);
+    let [first, second] = ours.map(|rule| format!("add {rule}"));
+    assert_eq!(found[..3], [first, second, format!("delete {kernels}")]);
+    // Somebody else's network manager puts it back.
+    model.observed.local_rules.insert(true);
+    let found = lines(&converge(&mut model, &wanted, &mut saved).operations);
+    assert_eq!(found, [format!("delete {kernels}")]);
+    let found = lines(&converge(&mut model, &Wanted::default(), &mut saved).operations);
+    assert_eq!(found[0], format!("add {kernels}"));
+    let [first, second] = ours.map(|rule| format!("delete {rule}"));
+    assert_eq!(found[found.len() - 2..], [second, first]);
+    assert_eq!(model.observed.local_rules, [true, false].into());
+}
+
+#[test]
 fn networks_behind_a_node_are_passed_to_from_the_fabric_alone() {
     let prefixes = ["10.77.0.0/16", "fd77::/64"].map(|prefix| prefix.parse().unwrap());
     let rules = GuardRule::of("eth0", &prefixes).collect();

@@ -77,6 +77,31 @@ pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(broken.collect(), &up)
 }
 
+/// Checks whether other nodes have other keys, and whether another program has BFD's ports.
+pub fn strangers(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+    let check = Check("keys");
+    let Ok(status) = &seen.status else { return Vec::new() };
+    let sum = |name: &str| -> u64 {
+        seen.counters.iter().filter(|line| line.name == name).map(|line| line.value).sum()
+    };
+    let mut findings = Vec::new();
+    let unsigned = ["bfd_unsigned_total", "records_unsigned_total", "announcements_unsigned_total"];
+    let unsigned: u64 = unsigned.iter().map(|name| sum(name)).sum();
+    if unsigned > 0 {
+        let cause = format!("{unsigned} packets were dropped that no key of this node signs");
+        let effect = "what the nodes that sent them say is not heard: their paths are not watched";
+        let fix = "the same lines in `key_file` on all nodes, then tresse reload; `tresse counters` shows whether it goes on";
+        findings.push(check.warns("", cause, effect, fix));
+    }
+    if sum("bfd_ports_taken") > 0 {
+        let effect = "it is given BFD's packets too, and without a key it can speak for this node";
+        let fix = "`ss -lunp` names the program that has UDP port 3784 or 4784; end it, then systemctl restart tressed";
+        findings.push(check.warns("udp", "another program has ports of BFD", effect, fix));
+    }
+    let fine = format!("packets between nodes: authentication {}", status.authentication);
+    check.or_fine(findings, &fine)
+}
+
 /// Checks the paths to other nodes, at most 64: sends each an echo request as large as the MTU of
 /// the route to it, by the routes in the kernel. Returns a finding for each address that does not
 /// answer.

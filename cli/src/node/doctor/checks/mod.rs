@@ -13,7 +13,7 @@ use super::seen::Seen;
 /// Runs all checks, each after those that it depends on, and returns their findings.
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
     let slice = Slice::of(seen.plan, seen.node);
-    let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 13] = [
+    let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 14] = [
         fabric::daemon,
         kernel::modules,
         links::nics,
@@ -25,6 +25,7 @@ pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
         kernel::ipv6,
         kernel::pause,
         fabric::watched,
+        fabric::strangers,
         kernel::clock,
         fabric::paths,
     ];

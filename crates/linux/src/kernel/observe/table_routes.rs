@@ -24,6 +24,8 @@ pub(super) struct Rules {
     pub(super) source_rules: BTreeSet<SourceRule>,
     /// That keep packets of the fabric inside it.
     pub(super) guard: BTreeSet<GuardRule>,
+    /// The families whose table `local` is looked up first, by the kernel's own rule.
+    pub(super) local: BTreeSet<bool>,
 }
 
 /// Reads our rules. A foreign rule that looks like ours is a different rule to the kernel, which
@@ -39,6 +41,7 @@ pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
                 rules.rules.extend(seen.arriving);
                 rules.source_rules.extend(seen.from);
                 rules.guard.extend(seen.guard);
+                rules.local.extend(seen.local);
             }
             Ok(())
         });

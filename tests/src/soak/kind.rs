@@ -1,0 +1,71 @@
+//! The fabrics of the soak test.
+
+use tresse_plan::lock::Lock;
+
+use crate::lab::Planned;
+
+/// A fabric, and the ways to route in it between which its plan changes.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Its name, as an argument.
+    pub name: &'static str,
+    topology: &'static str,
+    /// Sections `[routing]` of its cluster files.
+    pub routings: &'static [&'static str],
+    /// Does it need a kernel with VLANs?
+    pub vlans: bool,
+}
+
+/// The fabrics of the soak test; the first one is that of `make test`.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "torus",
+        topology: "kind = \"torus\", dims = [3, 2], nics_per_node = 2",
+        routings: &[
+            "strategy = \"dor\"\npaths = 2",
+            "strategy = \"pdor\"\npaths = 2",
+            "strategy = \"stp\"\npaths = 2",
+        ],
+        vlans: true,
+    },
+    Kind {
+        name: "irregular",
+        topology: "kind = \"irregular\", switches = 8, ports = 6, nodes_per_switch = 1, seed = 1",
+        routings: &["strategy = \"transit\"\npaths = 2", "strategy = \"updown\"\npaths = 2"],
+        vlans: true,
+    },
+    Kind {
+        name: "pmesh",
+        topology: "kind = \"pmesh\", dims = [4, 4]",
+        routings: &["", "mptcp = true"],
+        vlans: false,
+    },
+    Kind {
+        name: "direct-torus",
+        topology: "kind = \"direct-torus\", dims = [3, 3]",
+        routings: &["", "mptcp = true"],
+        vlans: false,
+    },
+];
+
+impl Kind {
+    /// The kind of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        KINDS.iter().find(|kind| kind.name == name).copied()
+    }
+
+    /// The plan with one of its ways to route.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn planned(&self, routing: &str, lock: &Lock) -> Result<Planned, String> {
+        let text = format!(
+            "[fabric]\nname = \"soak\"\ntopology = {{ {} }}\n[routing]\n{routing}\n\
+             [vlans]\nrange = \"100-199\"\n\
+             [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n",
+            self.topology
+        );
+        Planned::new(&text, lock)
+    }
+}

@@ -1,0 +1,236 @@
+//! Labelled frames that no node of the plan sends reach a node in transit: by the kernel's label routes, and by the packet
+//! engine. Judged by what `tcpdump` captures at the switches.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use tresse_base::id::{NodeId, SwitchId};
+use tresse_lab::blueprint::port_name;
+use tresse_slice::Slice;
+use tresse_topology::path::Segment;
+
+use super::lab::{Lab, eventually, file};
+
+pub const TESTS: &[(&str, fn())] = &[("labels_of_strangers_go_nowhere", go_nowhere)];
+
+/// What a frame carries, with a number: found in a capture whatever is around it.
+const MARK: &str = "tresse-attack-";
+/// Not a label of the plan.
+const UNKNOWN: u32 = 900_000;
+
+fn go_nowhere() {
+    let topology = "kind = \"irregular\", switches = 8, ports = 6, nodes_per_switch = 1, seed = 1";
+    // Nodes with even numbers by the kernel, with odd ones by raw sockets.
+    let lab = Lab::up(&file(topology, "transit", 1, ""), &["--engine", "mixed"]);
+    eventually("in sync", 60, || lab.in_sync());
+    for (remainder, engine) in [(0, "kernel"), (1, "packet")] {
+        let plan = &lab.now.plan;
+        let mut over = plan
+            .pairs()
+            .map(|(src, dst)| plan.primary(src, dst))
+            .filter(|segments| segments.len() == 2 && segments[0].to.index() % 2 == remainder);
+        let segments = over.next().expect("a path over one node");
+        let node = segments[0].to;
+        assert_eq!(lab.status(node).unwrap().engine, engine);
+        Scene { lab: &lab, first: segments[0], second: segments[1] }.attack(engine);
+        let pairs: Vec<_> = plan.pairs().collect();
+        assert_eq!(lab.ping(&pairs), [], "after the attack");
+    }
+}
+
+/// The two segments of a path over one node in transit, which is under attack from where the first one begins.
+struct Scene<'a> {
+    lab: &'a Lab,
+    first: Segment,
+    second: Segment,
+}
+
+impl Scene<'_> {
+    fn attack(&self, engine: &str) {
+        let (lab, plan) = (self.lab, &self.lab.now.plan);
+        let node = lab.now.node(self.first.to);
+        let slice = Slice::of(plan, self.first.from);
+        let vid = plan.vid(self.first.tree);
+        let mut interfaces = slice.interfaces.iter();
+        let (interface, _) = interfaces.find(|(_, planned)| planned.vid == Some(vid)).unwrap();
+        let label = plan.labels(&[self.first, self.second])[0].0;
+        let own = plan.sender(&self.first).mac.0;
+        let stranger = [2, 0, 0, 0, 0xbb, 1];
+
+        for words in
+            ["link add mgmt0 type veth peer name mgmt1", "link set mgmt0 up", "link set mgmt1 up"]
+        {
+            lab.run(node, &format!("ip {words}"));
+        }
+        let management = lab.json(node, "ip -j link show dev mgmt0");
+        let management = mac(management[0]["address"].as_str().unwrap());
+
+        let good = [(label, 64)];
+        let deep: Vec<(u32, u8)> =
+            std::iter::once((label, 64)).chain((0..29).map(|n| (UNKNOWN + n, 64))).collect();
+        let to = plan.receiver(&self.first).mac.0;
+        let frames = [
+            ("as planned", self.frame(0, to, own, &good)),
+            ("from a stranger", self.frame(1, to, stranger, &good)),
+            ("an unknown label", self.frame(2, to, own, &[(UNKNOWN, 64)])),
+            ("at the end of its life", self.frame(3, to, own, &[(label, 1)])),
+            ("after its end", self.frame(4, to, own, &[(label, 0)])),
+            ("unknown labels below", self.frame(5, to, own, &deep)),
+            ("explicit null", self.frame(6, to, own, &[(0, 64)])),
+            ("router alert", self.frame(7, to, own, &[(1, 64), (label, 64)])),
+            ("IPv6 explicit null", self.frame(8, to, own, &[(2, 64)])),
+            ("implicit null", self.frame(9, to, own, &[(3, 64)])),
+        ];
+        let mut cut = self.frame(10, to, own, &good);
+        cut.truncate(16);
+        let there = Capture::start(lab, self.first.to, self.end(&self.first));
+        let beyond = Capture::start(lab, self.second.to, self.end(&self.second));
+        let sent: Vec<&[u8]> = frames.iter().map(|(_, frame)| &**frame).chain([&*cut]).collect();
+        send(lab, lab.now.node(self.first.from), interface, &sent, 1);
+        let beside = self.frame(11, management, own, &good);
+        send(lab, node, "mgmt1", &[&beside], 1);
+        // What comes last and passes shows that all before has been seen.
+        let last = self.frame(12, to, own, &good);
+        send(lab, lab.now.node(self.first.from), interface, &[&last], 1);
+        eventually("what may pass has passed", 30, || there.has(12).then_some(()).ok_or("nothing"));
+        assert!(there.has(0), "{engine}: what is judged is real");
+        for (number, (what, _)) in frames.iter().enumerate().skip(1) {
+            // A label of the plan is popped, whatever is below; the next node knows no label of that.
+            let popped = *what == "unknown labels below";
+            assert!(popped || !there.has(number), "{engine}: sent on: {what}");
+            assert!(!beyond.has(number), "{engine}: sent on by the next node: {what}");
+        }
+        assert!(!there.has(10) && !there.has(11), "{engine}: a part of a label, or by another NIC");
+
+        // As many as go, for two seconds.
+        let pid = lab.daemon(node);
+        let before = ticks(pid.as_raw());
+        let unknown = self.frame(2, to, own, &[(UNKNOWN, 64)]);
+        let rate = send(lab, lab.now.node(self.first.from), interface, &[&unknown], 0);
+        let used = ticks(pid.as_raw()) - before;
+        eprintln!("{engine}: {rate} unknown labels in 2 s cost the daemon {used} ticks of 10 ms");
+        let last = self.frame(13, to, own, &good);
+        eventually("frames pass again", 30, || {
+            send(lab, lab.now.node(self.first.from), interface, &[&last], 1);
+            there.has(13).then_some(()).ok_or("nothing")
+        });
+        assert!(!there.has(2), "{engine}: sent on: an unknown label");
+        let status = lab.status(self.first.to).unwrap();
+        assert!(status.in_sync && status.fault.is_none(), "{status:?}");
+        lab.run(node, "ip link delete mgmt0");
+    }
+
+    /// The switch port of the node to which a segment leads.
+    fn end(&self, segment: &Segment) -> (SwitchId, u32) {
+        let nic = self.lab.now.plan.receiver(segment);
+        (nic.switch, nic.port)
+    }
+
+    /// A frame with a stack of (label, TTL), the outermost first, and an IPv4 datagram to where the path ends.
+    fn frame(&self, number: usize, to: [u8; 6], from: [u8; 6], stack: &[(u32, u8)]) -> Vec<u8> {
+        let addresses = &self.lab.now.plan.addresses().node;
+        let [src, dst] =
+            [self.first.from, self.second.to].map(|node| match addresses[node.index()][0] {
+                std::net::IpAddr::V4(address) => address.octets(),
+                std::net::IpAddr::V6(_) => unreachable!("the plan has IPv4"),
+            });
+        let mark = format!("{MARK}{number:02}.");
+        let mut frame = [&to[..], &from, &0x8847_u16.to_be_bytes()].concat();
+        for (at, (label, ttl)) in stack.iter().enumerate() {
+            let bottom = u32::from(at + 1 == stack.len());
+            frame.extend((label << 12 | bottom << 8 | u32::from(*ttl)).to_be_bytes());
+        }
+        let length = 20 + 8 + mark.len() as u16;
+        let mut ip =
+            [&[0x45, 0][..], &length.to_be_bytes(), &[0, 0, 0, 0, 64, 17, 0, 0], &src, &dst]
+                .concat();
+        let sum: u32 = ip.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        frame.extend(ip);
+        frame.extend([0, 9, 0, 9]);
+        frame.extend((8 + mark.len() as u16).to_be_bytes());
+        frame.extend([0, 0]);
+        frame.extend(mark.as_bytes());
+        frame
+    }
+}
+
+/// Processor time of a process, user and system, in ticks.
+fn ticks(pid: i32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    [11, 12].map(|at: usize| fields[at].parse::<u64>().unwrap()).iter().sum()
+}
+
+fn mac(text: &str) -> [u8; 6] {
+    let bytes: Vec<u8> =
+        text.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
+    bytes.try_into().unwrap()
+}
+
+/// Sends frames out of an interface so many times, or as fast as it goes for two seconds if `times` is 0; how many went.
+fn send(lab: &Lab, place: &str, interface: &str, frames: &[&[u8]], times: usize) -> u64 {
+    let hex = |frame: &&[u8]| frame.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let program = "import socket, sys, time\n\
+                   s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n\
+                   s.bind((sys.argv[1], 0))\n\
+                   times, count, end = int(sys.argv[2]), 0, time.time() + 2\n\
+                   frames = [bytes.fromhex(f) for f in sys.argv[3:]]\n\
+                   while count < times * len(frames) if times else time.time() < end:\n\
+                   \x20   for f in frames:\n\
+                   \x20       try:\n\
+                   \x20           s.send(f)\n\
+                   \x20           count += 1\n\
+                   \x20       except OSError: pass\n\
+                   print(count)\n";
+    let output = lab.inside(place, || {
+        let mut python = Command::new("python3");
+        python.args(["-c", program, interface, &times.to_string()]);
+        python.args(frames.iter().map(hex)).output().unwrap()
+    });
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
+}
+
+/// All frames that a node sends, as `tcpdump` writes them to a file at the switch.
+struct Capture {
+    tcpdump: Child,
+    file: PathBuf,
+    _files: tempfile::TempDir,
+}
+
+impl Capture {
+    fn start(lab: &Lab, node: NodeId, (switch, port): (SwitchId, u32)) -> Self {
+        let files = tempfile::tempdir().unwrap();
+        let file = files.path().join("frames");
+        let errors = files.path().join("errors");
+        let tcpdump = lab.inside(&lab.now.plan.cluster().switch(switch).name, || {
+            let mut command = Command::new("tcpdump");
+            command.args(["-i", &port_name(port), "-Q", "in", "-U", "-w"]).arg(&file);
+            command.stdout(Stdio::null()).stderr(File::create(&errors).unwrap()).spawn().unwrap()
+        });
+        let capture = Self { tcpdump, file, _files: files };
+        eventually("tcpdump listens", 30, || {
+            let said = std::fs::read_to_string(&errors).unwrap();
+            let words = format!("{}: {said}", lab.now.node(node));
+            if said.contains("listening on") { Ok(()) } else { Err(words) }
+        });
+        capture
+    }
+
+    /// Whether the node has sent a frame with this mark.
+    fn has(&self, number: usize) -> bool {
+        let mark = format!("{MARK}{number:02}.");
+        let bytes = std::fs::read(&self.file).unwrap();
+        bytes.windows(mark.len()).any(|window| window == mark.as_bytes())
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        let _ = self.tcpdump.kill();
+        let _ = self.tcpdump.wait();
+    }
+}
