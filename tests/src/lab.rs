@@ -194,7 +194,9 @@ impl Lab {
         eventually(|| {
             // One that we started stays a zombie until it is asked for.
             self.started.retain_mut(|child| !matches!(child.try_wait(), Ok(Some(_))));
-            match netns::processes(&self.directory.netns(node)).is_empty() {
+            // A process that ends leaves its namespace before its sockets are closed.
+            let listens = Client::connect(self.directory.socket(node)).is_ok();
+            match netns::processes(&self.directory.netns(node)).is_empty() && !listens {
                 true => Ok(()),
                 false => Err(format!("{node}: its daemon outlives SIGKILL")),
             }
@@ -340,11 +342,30 @@ impl Lab {
         Ok(())
     }
 
+    /// Waits until every session is up.
+    ///
+    /// # Errors
+    /// The first node of which one is not.
+    pub fn watched(&self) -> Result<(), String> {
+        for node in self.nodes() {
+            eventually(|| {
+                let status = self.client(&node)?.status().map_err(|e| e.to_string())?;
+                let (up, all) = (status.sessions_up, status.sessions);
+                if all > 0 && up == all {
+                    Ok(())
+                } else {
+                    Err(format!("{node}: {up} of {all} sessions up"))
+                }
+            })?;
+        }
+        Ok(())
+    }
+
     fn is_settled(&self, node: &str, interfaces: usize) -> Result<(), String> {
         let client = Client::connect(self.directory.socket(node));
         let status = client.and_then(|mut client| client.status());
         let status = status.map_err(|e| format!("{node}: {e}"))?;
-        let open = status.pending.is_empty() && status.unproven.is_empty();
+        let open = status.pending.is_empty() && status.unproven.is_empty() && !status.changing;
         let ours = status.generation.as_deref() == Some(self.now.plan.generation());
         let whole = status.fused.is_empty() && status.fault.is_none() && status.backup.is_empty();
         if !(status.in_sync && open && ours && whole) {

@@ -121,7 +121,7 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
     let bfd = if pace::is_emulated() { "1000" } else { "100" };
     let lab = Lab::up(LAB, Planned::new(&text, &Lock::default())?, &["--bfd-ms", bfd])?;
     lab.settled()?;
-    watched(&lab)?;
+    lab.watched()?;
     let mut row = Row::default();
     for round in first..first + rounds {
         let mut random = Random::new(seed.wrapping_mul(0x0100_0000_01b3) ^ round);
@@ -258,19 +258,4 @@ fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
             return Ok(Answered { took: asked, silent, late });
         }
     }
-}
-
-/// Waits until every session is up.
-fn watched(lab: &Lab) -> Result<(), String> {
-    let look = || {
-        for node in lab.nodes() {
-            let status = lab.client(&node)?.status().map_err(|e| e.to_string())?;
-            if status.sessions == 0 || status.sessions_up < status.sessions {
-                let (up, all) = (status.sessions_up, status.sessions);
-                return Err(format!("{node}: {up} of {all} sessions up"));
-            }
-        }
-        Ok(())
-    };
-    pace::wait(PATIENCE, Duration::from_millis(200), look)
 }

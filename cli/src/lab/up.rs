@@ -134,7 +134,8 @@ impl Up {
             return Ok(None);
         }
         let path = match &self.tressed {
-            Some(path) => path.clone(),
+            // Each daemon runs in a directory of its own.
+            Some(path) => std::path::absolute(path)?,
             None => std::env::current_exe()?.with_file_name("tressed"),
         };
         if path.is_file() {

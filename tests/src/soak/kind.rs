@@ -37,13 +37,13 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "pmesh",
         topology: "kind = \"pmesh\", dims = [4, 4]",
-        routings: &["", "mptcp = true"],
+        routings: &["paths = 2", "paths = 1"],
         vlans: false,
     },
     Kind {
         name: "direct-torus",
         topology: "kind = \"direct-torus\", dims = [3, 3]",
-        routings: &["", "mptcp = true"],
+        routings: &["paths = 2", "paths = 1"],
         vlans: false,
     },
 ];
@@ -60,9 +60,9 @@ impl Kind {
     /// # Errors
     /// Why there is none.
     pub fn planned(&self, routing: &str, lock: &Lock) -> Result<Planned, String> {
+        let vlans = if self.vlans { "[vlans]\nrange = \"100-199\"\n" } else { "" };
         let text = format!(
-            "[fabric]\nname = \"soak\"\ntopology = {{ {} }}\n[routing]\n{routing}\n\
-             [vlans]\nrange = \"100-199\"\n\
+            "[fabric]\nname = \"soak\"\ntopology = {{ {} }}\n[routing]\n{routing}\n{vlans}\
              [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n",
             self.topology
         );

@@ -49,6 +49,8 @@ pub enum Disturbance {
 /// A classic BPF program for `tc`: shoots three of ten frames. Linux: `SKF_AD_RANDOM`, `TC_ACT_SHOT`,
 /// `TC_ACT_UNSPEC`.
 const THREE_OF_TEN: &str = "4,32 0 0 4294963256,53 1 0 1288490188,6 0 0 2,6 0 0 4294967295";
+/// How soon nodes know of all their hops.
+const KNOWN: Duration = Duration::from_secs(5);
 /// File that fills a disk.
 const FILLER: &str = "filler";
 
@@ -92,7 +94,11 @@ impl Deed {
                 6 => Some(Self::Hung(node)),
                 7 => Some(Self::FullDisk(small_disk.to_owned())),
                 8 if pace::is_emulated() => Some(Self::Clock),
-                _ => faults.pop().map(|part| Self::Drained(part.object)),
+                // Where nodes route, a whole node is not drained.
+                _ => faults
+                    .pop()
+                    .filter(|part| part.kind != PartKind::Node)
+                    .map(|part| Self::Drained(part.object)),
             };
             deeds.extend(deed.filter(|deed| deeds.iter().all(|other| deed.goes_with(other))));
         }
@@ -163,8 +169,12 @@ impl Deed {
             Self::Clock => step_clock("+1 hour"),
             Self::Drained(object) => {
                 let how = Drain { object, dry_run: false, force: true };
+                // Where sessions have just come up, nodes do not know yet that they go round a second part.
                 let drain = |node: String| {
-                    lab.client(&node)?.drain(&how).map(drop).map_err(|e| format!("{node}: {e}"))
+                    pace::wait(KNOWN, Duration::from_millis(100), || {
+                        let drained = lab.client(&node)?.drain(&how);
+                        drained.map(drop).map_err(|e| format!("{node}: {e}"))
+                    })
                 };
                 lab.nodes().into_iter().try_for_each(drain)
             }

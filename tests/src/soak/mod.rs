@@ -289,6 +289,7 @@ impl Soak {
     /// `windows`: when datagrams may have been lost.
     fn judge(&mut self, began: Instant, windows: &[(Instant, Instant)]) -> Result<String, String> {
         self.lab.settled()?;
+        self.lab.watched()?;
         let pairs = self.lab.answers()?;
         let nodes = self.lab.nodes();
         nodes.iter().try_for_each(|node| self.lab.status(node))?;

@@ -82,7 +82,7 @@ fn pings(lab: &Lab, from: &str, to: &str) -> bool {
     let to: IpAddr = to.parse().unwrap();
     let ping = lab.inside(from, || {
         let mut ping = Command::new("ping");
-        ping.args(["-n", "-c", "3", "-i", "0.2", "-W", "1", &to.to_string()]).stdout(Stdio::null());
+        ping.args(["-n", "-c", "2", "-i", "0.2", "-W", "1", &to.to_string()]).stdout(Stdio::null());
         ping.status().unwrap()
     });
     ping.success()

@@ -20,7 +20,7 @@ const MARK: &str = "tresse-attack-";
 const UNKNOWN: u32 = 900_000;
 
 fn go_nowhere() {
-    let topology = "kind = \"irregular\", switches = 8, ports = 6, nodes_per_switch = 1, seed = 1";
+    let topology = "kind = \"irregular\", switches = 16, ports = 5, nodes_per_switch = 1, seed = 1";
     // Nodes with even numbers by the kernel, with odd ones by raw sockets.
     let lab = Lab::up(&file(topology, "transit", 1, ""), &["--engine", "mixed"]);
     eventually("in sync", 60, || lab.in_sync());
@@ -116,6 +116,16 @@ impl Scene<'_> {
             there.has(13).then_some(()).ok_or("nothing")
         });
         assert!(!there.has(2), "{engine}: sent on: an unknown label");
+        if engine == "packet" {
+            let lines = lab.client(self.first.to).counters().unwrap().counters;
+            let dropped = |why: &str| -> u64 {
+                let dropped = lines.iter().filter(|l| l.name == "forward_dropped_frames_total");
+                dropped.filter(|line| line.object.ends_with(why)).map(|line| line.value).sum()
+            };
+            let all: u64 = dropped("");
+            eprintln!("{engine}: {all} dropped");
+            assert!(all > rate / 2, "dropped and counted: {lines:?}");
+        }
         let status = lab.status(self.first.to).unwrap();
         assert!(status.in_sync && status.fault.is_none(), "{status:?}");
         lab.run(node, "ip link delete mgmt0");
