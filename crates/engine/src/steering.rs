@@ -123,10 +123,13 @@ impl Steering {
                 }
                 let other = after.drained.first();
                 if let Some(other) = other.filter(|_| prepared.routes_for_others() && !heals) {
+                    let unless = match prepared.index.remaining {
+                        Some(_) => "they hear all their neighbours (`tresse status`: BFD sessions)",
+                        None => "the plan has `paths = 2` or more",
+                    };
                     let message = format!(
                         "{other} is drained already, and nodes that route for each other keep off one part at \
-                         a time unless they hear all their neighbours (`tresse status`: BFD sessions): \
-                         undrain it first"
+                         a time unless {unless}: undrain it first"
                     );
                     return Err(refused(object, message));
                 }

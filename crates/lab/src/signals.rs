@@ -16,8 +16,8 @@ pub struct Signals(Arc<AtomicI32>);
 pub struct Interrupted(pub Signal);
 
 impl Signals {
-    /// Takes the signals from now on. Call while the process has one thread: threads started later
-    /// inherit that they are held back here, programs started later do not.
+    /// Takes the signals from now on. Call while the process has one thread: threads and programs started
+    /// later inherit that they are held back here; a program that is to be ended by them takes them back.
     pub fn hold() -> nix::Result<Self> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {

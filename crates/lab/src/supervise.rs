@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
 use crate::daemons::{self, DaemonError};
@@ -58,8 +58,10 @@ pub(crate) fn start(
 /// starts those again that end with a failure. Returns when all have ended without one.
 ///
 /// # Errors
-/// Another supervisor runs, or a daemon could not be started the first time; then none is left.
+/// Another supervisor runs, or a daemon could not be started the first time: who builds the lab ends the others.
 pub fn run(directory: &Directory, record: &LabState, tressed: &Path) -> Result<(), DaemonError> {
+    // `up` holds signals back, and a program inherits that.
+    let _ = SigSet::all().thread_unblock();
     let path = directory.path.join(FILE);
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(daemons::at(&path))?;

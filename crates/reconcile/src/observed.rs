@@ -64,6 +64,9 @@ pub struct Observed {
     /// kernels have: `true` is IPv4, `false` IPv6.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub local_rules: BTreeSet<bool>,
+    /// The families whose table `local` is looked up by a rule of somebody else at another priority.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub local_elsewhere: BTreeSet<bool>,
     /// MPTCP state; `None` if the kernel has no MPTCP.
     #[serde(default)]
     pub mptcp: Option<ObservedMptcp>,

@@ -26,6 +26,9 @@ pub struct Saved {
     /// The limit of MPTCP subflows before we first raised it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subflows: Option<u32>,
+    /// The families whose rule for the table `local` at priority 0 we deleted: `true` is IPv4.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub local_rules: BTreeSet<bool>,
 }
 
 impl Saved {
@@ -60,6 +63,9 @@ impl Saved {
                 Operation::AddIngress { interface } => {
                     saved.ingress.insert(interface.clone());
                 }
+                Operation::DeleteLocalRule { ipv4 } => {
+                    saved.local_rules.insert(*ipv4);
+                }
                 Operation::LimitSubflows { before, .. } => {
                     saved.subflows.get_or_insert(*before);
                 }
@@ -82,6 +88,7 @@ impl Saved {
             let now = observed.mptcp.as_ref().map(|mptcp| mptcp.subflows);
             !wanted.mptcp.is_empty() || now.is_some_and(|now| now != *original)
         });
+        self.local_rules.retain(|family| !observed.local_rules.contains(family));
         self.ingress.retain(|interface| {
             observed
                 .ingress

@@ -16,7 +16,9 @@ use tresse_frame::records::Origin;
 use tresse_liveness::Watching;
 use tresse_liveness::records::{PathState, Report};
 use tresse_reconcile::model::KernelModel;
-use tresse_reconcile::{ObservedAddress, ObservedLink, ObservedRoute, Operation, PROTOCOL};
+use tresse_reconcile::{
+    GuardRule, ObservedAddress, ObservedLink, ObservedRoute, Operation, PROTOCOL,
+};
 
 use crate::runtime::{Identity, prepare};
 
@@ -401,6 +403,11 @@ impl Host {
             other => panic!("no answer to a call: {other:?}"),
         }
         assert!(self.kernel.damage.is_empty(), "harmed: {:?}", self.kernel.damage);
+        let observed = &self.kernel.observed;
+        for ipv4 in [true, false] {
+            let ours = observed.guard.contains(&GuardRule::Local { ipv4 });
+            assert!(ours || observed.local_rules.contains(&ipv4), "no rule for own addresses");
+        }
         for key in &self.foreign {
             assert!(self.kernel.observed.addresses.contains_key(key), "{key:?} is gone");
         }

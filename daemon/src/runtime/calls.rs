@@ -2,17 +2,34 @@
 //! engine.
 
 use tresse_base::id::Vid;
-use tresse_control::{Applied, Call, Counters, Introduced, NodeError, Reply, Status};
+use tresse_control::{Access, Applied, Call, Counters, Introduced, NodeError, Reply, Status};
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 use tresse_frame::keys::Keys;
 
-use super::planning::{Asked, Computed, Purpose, Sender};
+use super::planning::{Asked, Computed, Purpose, Sender, Turn};
 use super::{Daemon, RunError, chain, not_persisted, notify};
 use crate::control::{Request, unix_ms};
 
 impl Daemon {
-    /// Answers a call, now or when the engine replies.
-    pub(super) fn answer(&mut self, Request { call, answer }: Request) {
+    /// Answers a call, now or when the engine replies; one that changes something after those before it, whose plans
+    /// may still be computed.
+    pub(super) fn answer(&mut self, request: Request) {
+        let plans = matches!(request.call, Call::Apply { .. } | Call::Reload);
+        match request.call.access() == Access::Group && !plans && self.planning.is_busy() {
+            true => self.planning.follow(request),
+            false => self.answer_now(request),
+        }
+    }
+
+    /// Does what has its turn.
+    pub(super) fn take_turn(&mut self, turn: Turn) {
+        match turn {
+            Turn::Computed(purpose, computed) => self.hear_plan(purpose, *computed),
+            Turn::Call(request) => self.answer_now(request),
+        }
+    }
+
+    fn answer_now(&mut self, Request { call, answer }: Request) {
         let reply = match call {
             Call::GetStatus => Ok(Reply::Status(Box::new(self.status()))),
             Call::ListPaths { to } => self.engine.paths(to.as_deref()).map(Reply::Paths),
@@ -62,7 +79,7 @@ impl Daemon {
     }
 
     /// Does with a plan that was computed what it was asked for.
-    pub(super) fn hear_plan(&mut self, (purpose, computed): (Purpose, Computed)) {
+    fn hear_plan(&mut self, purpose: Purpose, computed: Computed) {
         match purpose {
             Purpose::Apply { call, answer } => self.order(call, answer, computed),
             Purpose::Reload { keys, answer } => {

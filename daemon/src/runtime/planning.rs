@@ -1,5 +1,5 @@
 //! Computes plans on a thread of its own, so that the main loop goes on meanwhile: one after the other, in
-//! the order in which they were asked for.
+//! the order in which they were asked for. Calls that change something wait for the plans asked for before.
 //!
 //! The plan of a dry run is kept for the apply that follows it: a rollout lets every node compute the plan
 //! twice, and computing it is most of what a node does then.
@@ -16,6 +16,7 @@ use tresse_engine::Prepared;
 use tresse_frame::keys::Keys;
 
 use super::prepare::{Identity, prepare};
+use crate::control::Request;
 
 /// How long the plan of a dry run is kept.
 const KEPT: Duration = Duration::from_secs(60);
@@ -52,10 +53,24 @@ impl Purpose {
 /// A plan that was computed, or why there is none.
 pub(super) type Computed = Result<Prepared, NodeError>;
 
-/// The plans that are asked for and computed.
+/// What has its turn.
+pub(super) enum Turn {
+    /// A plan was computed, or there is none, for this purpose.
+    Computed(Purpose, Box<Computed>),
+    /// The plans that were asked for before this call are done.
+    Call(Request),
+}
+
+/// What waits for its turn.
+enum Waiting {
+    Plan(Asked),
+    Call(Request),
+}
+
+/// The plans that are asked for and computed, and the calls behind them.
 #[derive(Default)]
 pub(super) struct Planning {
-    waiting: VecDeque<Asked>,
+    waiting: VecDeque<Waiting>,
     running: Option<Running>,
     tried: Option<Tried>,
 }
@@ -77,15 +92,27 @@ struct Tried {
 impl Planning {
     /// Computes a plan when those asked for before are there.
     pub(super) fn ask(&mut self, asked: Asked) {
-        self.waiting.push_back(asked);
+        self.waiting.push_back(Waiting::Plan(asked));
     }
 
-    /// The next plan, when it is there. Can be dropped and called again.
-    pub(super) async fn next(&mut self) -> (Purpose, Computed) {
-        if self.running.is_none()
-            && let Some(asked) = self.waiting.pop_front()
-        {
-            self.begin(asked);
+    /// Is a plan asked for that is not there yet?
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Keeps a call until the plans asked for before are there.
+    pub(super) fn follow(&mut self, call: Request) {
+        self.waiting.push_back(Waiting::Call(call));
+    }
+
+    /// What has its turn next. Can be dropped and called again.
+    pub(super) async fn next(&mut self) -> Turn {
+        if self.running.is_none() {
+            match self.waiting.pop_front() {
+                Some(Waiting::Plan(asked)) => self.begin(asked),
+                Some(Waiting::Call(call)) => return Turn::Call(call),
+                None => {}
+            }
         }
         let Some(running) = &mut self.running else { return future::pending().await };
         let computed = (&mut running.computed).await.unwrap_or_else(|_| {
@@ -99,7 +126,7 @@ impl Planning {
             let until = Instant::now() + KEPT;
             self.tried = Some(Tried { identity, prepared: prepared.clone(), until });
         }
-        (purpose, computed)
+        Turn::Computed(purpose, Box::new(computed))
     }
 
     /// When the plan of a dry run is dropped.
@@ -164,7 +191,10 @@ mod tests {
 
     async fn computed(planning: &mut Planning, what: Asked) -> Prepared {
         planning.ask(what);
-        planning.next().await.1.unwrap()
+        match planning.next().await {
+            Turn::Computed(_, computed) => computed.unwrap(),
+            Turn::Call(_) => panic!("no call waits"),
+        }
     }
 
     #[tokio::test]
@@ -193,19 +223,27 @@ mod tests {
     async fn plans_come_in_the_order_in_which_they_were_asked_for() {
         let mut planning = Planning::default();
         for (lock, node) in [(None, "n0"), (Some("?"), "n0"), (None, "n2"), (None, "n9")] {
+            if node == "n2" {
+                let answer = oneshot::channel().0;
+                planning.follow(Request { call: Call::Rollback, answer });
+            }
             planning.ask(asked(2, lock, node, false));
         }
         let mut plans = Vec::new();
         while plans.len() < 4 {
             // What is dropped half-way is not lost.
-            if let Ok((_, plan)) = tokio::time::timeout(Duration::ZERO, planning.next()).await {
-                plans.push(plan);
+            match tokio::time::timeout(Duration::ZERO, planning.next()).await {
+                Ok(Turn::Computed(_, plan)) => plans.push(*plan),
+                Ok(Turn::Call(Request { call, .. })) => {
+                    assert_eq!((call, plans.len()), (Call::Rollback, 2));
+                }
+                Err(_) => {}
             }
         }
         assert_eq!(plans[0].as_ref().unwrap().node, "n0");
         assert!(matches!(plans[1], Err(NodeError::BadCluster { .. })));
         assert_eq!(plans[2].as_ref().unwrap().node, "n2");
         assert!(matches!(plans[3], Err(NodeError::WrongNode { .. })));
-        assert!(planning.waiting.is_empty() && planning.running.is_none());
+        assert!(!planning.is_busy());
     }
 }

@@ -109,7 +109,7 @@ impl Daemon {
                     self.step(frame);
                 }
                 Some(request) = asked.recv() => self.answer(request),
-                planned = self.planning.next() => self.hear_plan(planned),
+                turn = self.planning.next() => self.take_turn(turn),
                 _ = hangup.recv() => {
                     notify::reloading();
                     self.reload(None);

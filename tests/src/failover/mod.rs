@@ -198,11 +198,11 @@ struct Trial {
 impl Trial {
     /// Every trial on a fabric, the same for every router.
     fn all(plan: &Plan, fabric: &Fabric<'_>) -> Result<Vec<Self>, String> {
-        let single = Fault::all(plan, fabric.every)?.into_iter().map(|fault| vec![fault]);
         let mut random = Random::new(SEED);
         let sets = (0..fabric.sets).map(|at| Fault::drawn(plan, 2 + at % 2, &mut random));
         let sets = sets.collect::<Result<Vec<_>, _>>()?;
-        let all = single.chain(sets).map(|faults| Self { before: None, faults });
+        let single = Fault::all(plan, fabric.every)?.into_iter().map(|fault| vec![fault]);
+        let all = sets.into_iter().chain(single).map(|faults| Self { before: None, faults });
         let mut all: Vec<Self> = all.collect();
         if fabric.sets > 0 {
             let silent = |fault: &Fault| fault.kind == PartKind::Nic && fault.how == How::Silent;

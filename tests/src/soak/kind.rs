@@ -4,13 +4,13 @@ use tresse_plan::lock::Lock;
 
 use crate::lab::Planned;
 
-/// A fabric, and the ways to route in it between which its plan changes.
+/// A fabric, and the plans between which it changes.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     /// Its name, as an argument.
     pub name: &'static str,
     topology: &'static str,
-    /// Sections `[routing]` of its cluster files.
+    /// The ends of its cluster files, from the keys of `[routing]` on.
     pub routings: &'static [&'static str],
     /// Does it need a kernel with VLANs?
     pub vlans: bool,
@@ -37,13 +37,21 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "pmesh",
         topology: "kind = \"pmesh\", dims = [4, 4]",
-        routings: &["paths = 2", "paths = 1"],
+        routings: &[
+            "paths = 2",
+            "paths = 2\n[[node]]\nname = \"n04\"\n\
+             nics = [{ name = \"eth0\", rate = \"100M\" }, { name = \"eth1\" }]",
+        ],
         vlans: false,
     },
     Kind {
         name: "direct-torus",
         topology: "kind = \"direct-torus\", dims = [3, 3]",
-        routings: &["paths = 2", "paths = 1"],
+        routings: &[
+            "paths = 2",
+            "paths = 2\n[[node]]\nname = \"n4\"\nnics = [{ name = \"eth0\", rate = \"100M\" }, \
+             { name = \"eth1\" }, { name = \"eth2\" }, { name = \"eth3\" }]",
+        ],
         vlans: false,
     },
 ];
@@ -62,8 +70,9 @@ impl Kind {
     pub fn planned(&self, routing: &str, lock: &Lock) -> Result<Planned, String> {
         let vlans = if self.vlans { "[vlans]\nrange = \"100-199\"\n" } else { "" };
         let text = format!(
-            "[fabric]\nname = \"soak\"\ntopology = {{ {} }}\n[routing]\n{routing}\n{vlans}\
-             [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n",
+            "[fabric]\nname = \"soak\"\ntopology = {{ {} }}\n{vlans}\
+             [addressing]\nnodes = \"10.77.0.0/16\"\nnics = \"10.78.0.0/16\"\n\
+             [routing]\n{routing}\n",
             self.topology
         );
         Planned::new(&text, lock)

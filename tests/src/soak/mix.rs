@@ -1,6 +1,9 @@
 //! A round of the soak test in which up to four things go wrong at a time, overlap, and end in another order.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -236,7 +239,7 @@ fn fill(lab: &Lab, node: &str) -> Result<(), String> {
 }
 
 fn step_clock(by: &str) -> Result<(), String> {
-    let stepped = std::process::Command::new("date").args(["-s", by]).output();
+    let stepped = Command::new("date").args(["-s", by]).output();
     let stepped = stepped.map_err(|e| format!("date: {e}"))?;
     if stepped.status.success() { Ok(()) } else { Err(format!("date -s {by} is refused")) }
 }
@@ -265,34 +268,40 @@ pub fn objects(lab: &Lab, node: &str) -> Result<Vec<(String, usize)>, String> {
     kinds.iter().map(count).collect()
 }
 
-/// Gives a node a small disk for its state, so that it can be filled.
-///
-/// # Errors
-/// What refused.
-pub fn small_disk(lab: &mut Lab, node: &str) -> Result<(), String> {
-    let state = lab.directory().node(node).join("state");
-    let kept = lab.directory().path.join("kept");
-    let run = |program: &str, args: &[&std::ffi::OsStr]| {
-        let status = std::process::Command::new(program).args(args).status();
-        match status {
-            Ok(status) if status.success() => Ok(()),
-            other => Err(format!("{program} {args:?}: {other:?}")),
-        }
-    };
-    lab.kill(node)?;
-    run("cp", &["-a".as_ref(), state.as_os_str(), kept.as_os_str()])?;
-    let options = ["-t", "tmpfs", "-o", "size=1m,mode=755", "state"].map(AsRef::as_ref);
-    run("mount", &[&options[..], &[state.as_os_str()]].concat())?;
-    let all = kept.join(".");
-    run("cp", &["-a".as_ref(), all.as_os_str(), state.as_os_str()])?;
-    run("rm", &["-r".as_ref(), kept.as_os_str()])?;
-    lab.start(node)?;
-    std::thread::sleep(Duration::from_millis(500));
-    Ok(())
+/// A small disk for the state of a node, so that it can be filled; with it goes what is on it.
+#[derive(Debug)]
+pub struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Moves the state of a node's daemon there.
+    ///
+    /// # Errors
+    /// What refused.
+    pub fn of(lab: &mut Lab, node: &str) -> Result<Self, String> {
+        let state = lab.directory().node(node).join("state");
+        let kept = lab.directory().path.join("kept");
+        let run = |program: &str, args: &[&OsStr]| {
+            let status = Command::new(program).args(args).status();
+            match status {
+                Ok(status) if status.success() => Ok(()),
+                other => Err(format!("{program} {args:?}: {other:?}")),
+            }
+        };
+        lab.kill(node)?;
+        run("cp", &["-a".as_ref(), state.as_os_str(), kept.as_os_str()])?;
+        let options = ["-t", "tmpfs", "-o", "size=1m,mode=755", "state"].map(AsRef::as_ref);
+        run("mount", &[&options[..], &[state.as_os_str()]].concat())?;
+        let disk = Self(state);
+        let all = kept.join(".");
+        run("cp", &["-a".as_ref(), all.as_os_str(), disk.0.as_os_str()])?;
+        run("rm", &["-r".as_ref(), kept.as_os_str()])?;
+        lab.start(node)?;
+        Ok(disk)
+    }
 }
 
-/// Takes the small disk away, with what is on it: the lab ends.
-pub fn no_small_disk(lab: &Lab, node: &str) {
-    let state = lab.directory().node(node).join("state");
-    let _ = nix::mount::umount2(&state, nix::mount::MntFlags::MNT_DETACH);
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = nix::mount::umount2(&self.0, nix::mount::MntFlags::MNT_DETACH);
+    }
 }

@@ -80,11 +80,12 @@ pub fn soak(options: Options) -> Result<(), String> {
     let how = ["--announce-seconds", "3", "--bfd-ms", bfd];
     let mut lab = Lab::up("soak", kind.planned(routing, &Lock::default())?, &how)?;
     let small = lab.nodes().pop().ok_or("a fabric without nodes")?;
-    mix::small_disk(&mut lab, &small)?;
+    let disk = mix::SmallDisk::of(&mut lab, &small)?;
     let load = Load::start(&load::all_pairs(&lab.stations()), PERIOD)?;
     let ours = namespaces();
     let growth = Growth::default();
-    let mut soak = Soak { kind, routing, load, lab, small, ours, growth, held: BTreeMap::new() };
+    let held = BTreeMap::new();
+    let mut soak = Soak { kind, routing, load, _disk: disk, lab, small, ours, growth, held };
     soak.judge(Instant::now(), &[])?;
     let end = Instant::now() + time;
     let mut number = options.round;
@@ -118,6 +119,8 @@ struct Soak {
     routing: &'static str,
     // Before the lab, whose namespaces its sockets are in.
     load: Load,
+    // Before the lab, in whose directory it is.
+    _disk: mix::SmallDisk,
     lab: Lab,
     /// The node whose state is on a small disk.
     small: String,
@@ -125,12 +128,6 @@ struct Soak {
     growth: Growth,
     /// How many objects each node held when this was first seen: by node and routing.
     held: BTreeMap<(String, &'static str), Vec<(String, usize)>>,
-}
-
-impl Drop for Soak {
-    fn drop(&mut self) {
-        mix::no_small_disk(&self.lab, &self.small);
-    }
 }
 
 impl Soak {
@@ -278,7 +275,7 @@ impl Soak {
         let next = self.kind.planned(new, &self.lab.now().lock)?;
         self.routing = new;
         let result = self.lab.change(next, random, between);
-        let mut what = format!("{old} to {new}");
+        let mut what = format!("{old} to {new}").replace('\n', ", ");
         if !killed.is_empty() {
             what += &format!(" with kill -9 of {}", killed.join(" and "));
         }

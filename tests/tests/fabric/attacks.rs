@@ -324,8 +324,8 @@ fn a_large_plan_keeps_nobody_waiting() {
     let refused = String::from_utf8_lossy(&output.stderr);
     eprintln!("{refused}{:.1?}; {asked} answers, at most {longest:.1?}", begun.elapsed());
     assert!(refused.contains("the plan has no node"), "{refused}");
-    // One or two if planning keeps the others waiting.
-    assert!(asked >= 10, "{asked} answers meanwhile");
+    // As long as planning takes, if that keeps others waiting.
+    assert!(longest < begun.elapsed() / 4, "{longest:?} of {:?}", begun.elapsed());
 }
 
 /// What left the node under attack that came from nobody of the fabric, or was for nobody of it.

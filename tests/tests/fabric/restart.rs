@@ -37,6 +37,9 @@ fn started_again() {
     eventually("all in sync", 30, || lab.in_sync());
     // One that hangs is no failure, and goes on.
     assert!(lab.verb(&["kill", "--signal", "stop", "n3"]).1);
+    let hung = running(&lab, "n3");
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(running(&lab, "n3"), hung);
     assert!(lab.verb(&["kill", "--signal", "cont", "n3"]).1);
     eventually("all in sync", 30, || lab.in_sync());
     // Nor is one that was asked to end.
@@ -46,11 +49,14 @@ fn started_again() {
     assert_eq!(code(&lab, &["kill", "n3"]), Some(1));
     assert_eq!(code(&lab, &["kill", "n9"]), Some(2));
     // What started them ends with the lab.
-    let name = lab.name().to_owned();
+    let supervisor = format!("--name {} supervise", lab.name());
+    let supervisors = || {
+        let found = Command::new("pgrep").args(["-f", "--", &supervisor]).output().unwrap();
+        String::from_utf8_lossy(&found.stdout).lines().count()
+    };
+    assert_eq!(supervisors(), 1);
     drop(lab);
-    let supervisor = format!("--name {name} supervise");
-    let left = Command::new("pgrep").args(["-f", &supervisor]).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    assert_eq!(supervisors(), 0);
 }
 
 fn stay_dead() {

@@ -7,6 +7,7 @@ mod seen;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -57,8 +58,13 @@ impl Doctor {
         let node = seen::which(&plan, &links, self.node.as_deref(), &self.file)?;
         let mut daemon = self.daemon.connect();
         let neighbours = daemon.as_mut().ok().and_then(|daemon| daemon.neighbours().ok());
-        let counters = daemon.as_mut().ok().and_then(|daemon| daemon.counters().ok());
-        let counters = counters.map(|all| all.counters).unwrap_or_default();
+        let mut read = || {
+            let counters = daemon.as_mut().ok().and_then(|daemon| daemon.counters().ok());
+            counters.map(|all| all.counters).unwrap_or_default()
+        };
+        let earlier = read();
+        std::thread::sleep(if earlier.is_empty() { Duration::ZERO } else { seen::BETWEEN });
+        let counters = [earlier, read()];
         let status = daemon.and_then(|mut daemon| Ok(daemon.status()?));
         let seen =
             Seen { plan: &plan, node, links, status, neighbours, counters, local: self.local };

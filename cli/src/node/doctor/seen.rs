@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
@@ -23,10 +24,13 @@ pub struct Seen<'a> {
     pub status: Result<Status, Failure>,
     /// The neighbours that the daemon hears, if it runs.
     pub neighbours: Option<NeighbourList>,
-    /// The daemon's counters, if it runs.
-    pub counters: Vec<CounterLine>,
+    /// The daemon's counters, if it runs, and [`BETWEEN`] later.
+    pub counters: [Vec<CounterLine>; 2],
     pub local: bool,
 }
+
+/// Between two readings of the counters: neighbours that are not heard send every second.
+pub const BETWEEN: Duration = Duration::from_millis(1200);
 
 impl Seen<'_> {
     pub fn nics(&self) -> &[Nic] {

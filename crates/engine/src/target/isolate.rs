@@ -11,8 +11,8 @@ use crate::prepared::Prepared;
 use crate::{Settings, View};
 
 /// Adds the policy rules that drop what arrives by an interface of these plans for an address that is on none of
-/// them, nor one of the plan. Not on interfaces that others use too: those carry management traffic, have
-/// addresses of others, or a default route leaves by them.
+/// them, nor one of the plan. Not on interfaces that others use too: those have addresses of others, a default route
+/// leaves by them, or an operator is logged in by them from outside of the fabric.
 pub(super) fn isolate<'a>(
     wanted: &mut Wanted,
     plans: impl Iterator<Item = &'a Prepared> + Clone,
@@ -27,26 +27,31 @@ pub(super) fn isolate<'a>(
     let interfaces: BTreeSet<&str> =
         interfaces.flat_map(|(name, planned)| [name.as_str(), &planned.parent]).collect();
     let addresses = addresses(wanted, settings, observed);
-    let shared: BTreeSet<&str> = addresses.iter().map(|(interface, _)| *interface).collect();
-    let uplinks = uplinks(observed);
-    let alone = |interface: &&&str| {
-        let used = shared.contains(**interface) || uplinks.contains(**interface);
-        !used && !view.guarded.contains_key(**interface)
+    let own_wire = |address: &IpAddr| matches!(address, IpAddr::V4(v4) if v4.is_link_local());
+    let shared = addresses.iter().filter(|(_, address)| !own_wire(address));
+    let mut used: BTreeSet<&str> = shared.map(|(interface, _)| *interface).collect();
+    used.extend(uplinks(observed));
+    // A station of the fabric cannot open an interface by a connection of its own.
+    let of_fabric = |peer: &str| {
+        let peer = peer.parse::<IpAddr>();
+        peer.is_ok_and(|peer| wanted.unreachable.iter().any(|prefix| prefix.contains(peer)))
     };
+    let outside = view.management.iter().filter(|(peer, _)| !of_fabric(peer));
+    used.extend(outside.filter_map(|(_, route)| route.strip_prefix("dev ")?.split(' ').next()));
+    let mut rules = BTreeSet::new();
     for (_, address) in addresses.iter().filter(|(on, _)| !interfaces.contains(on)) {
-        let ipv4 = address.is_ipv4();
-        let local = GuardRule::Local { ipv4 };
-        // Where neither rule is there the kernel lacks the family, or somebody else has changed its rules.
-        if !observed.local_rules.contains(&ipv4) && !observed.guard.contains(&local) {
+        // Somebody else has moved the rule for the table `local`, maybe behind ours.
+        if observed.local_elsewhere.contains(&address.is_ipv4()) {
             continue;
         }
-        wanted.guard.insert(local);
+        rules.insert(GuardRule::Local { ipv4: address.is_ipv4() });
         let hide = |interface: &&str| GuardRule::Hide {
             interface: (*interface).to_owned(),
             address: *address,
         };
-        wanted.guard.extend(interfaces.iter().filter(alone).map(hide));
+        rules.extend(interfaces.iter().filter(|name| !used.contains(**name)).map(hide));
     }
+    wanted.guard.extend(rules);
 }
 
 /// The addresses that somebody else gave this node, with their interfaces, but those of no use to another
@@ -60,14 +65,15 @@ fn addresses<'a>(
         let link = observed.links.get(interface).is_some_and(|link| link.is_ours());
         link || wanted.addresses.iter().any(|(_, own)| *own == address)
     };
-    let on_one_wire = |address: IpAddr| match address {
-        IpAddr::V4(address) => address.is_loopback() || address.is_link_local(),
+    // IPv6 takes packets for a link-local address by its own interface alone, IPv4 by any.
+    let is_own = |address: IpAddr| match address {
+        IpAddr::V4(address) => address.is_loopback(),
         IpAddr::V6(address) => address.is_loopback() || address.is_unicast_link_local(),
     };
     let open = |address| settings.forward_to.iter().any(|network| network.contains(address));
     let all = observed.addresses.keys().map(|(interface, address)| (interface.as_str(), *address));
     all.filter(|(interface, address)| {
-        !(ours(interface, *address) || on_one_wire(*address) || open(*address))
+        !(ours(interface, *address) || is_own(*address) || open(*address))
     })
     .collect()
 }
@@ -108,7 +114,9 @@ mod tests {
             let found = ObservedAddress { len: 24, protocol: 0 };
             view.observed.addresses.insert((interface, address), found);
         }
-        view.guarded = BTreeMap::from([(guarded.clone(), "a login".to_owned())]);
+        let login = |peer: &str| (peer.to_owned(), format!("dev {guarded} src 10.77.0.1"));
+        // Those of nodes of the fabric open nothing.
+        view.management = BTreeMap::from([login("10.77.0.9")]);
         let hidden = |settings: &Settings, view: &View| -> BTreeSet<String> {
             let mut wanted = Wanted { guard: BTreeSet::new(), ..plan.wanted.clone() };
             isolate(&mut wanted, [&plan].into_iter(), settings, view);
@@ -118,14 +126,20 @@ mod tests {
         isolated.forward_to = vec!["172.17.0.0/16".parse().unwrap()];
         assert!(hidden(&isolated, &view).is_empty());
         isolated.isolate = true;
-        assert!(hidden(&isolated, &view).is_empty(), "no rule to stand in for");
-        view.observed.local_rules = [true, false].into();
-        let mut expected = BTreeSet::from(["IPv4", "IPv6"].map(|f| format!("{f} lookup local")));
-        for interface in interfaces.iter().filter(|name| ![shared, guarded].contains(name)) {
-            expected.insert(format!("IPv4 to 192.0.2.7 iif {interface} blackhole"));
-            expected.insert(format!("IPv6 to 2001:db8::7 iif {interface} blackhole"));
-        }
-        assert!(expected.len() > 4);
-        assert_eq!(hidden(&isolated, &view), expected);
+        let expected = |open: &[&String]| {
+            let mut expected =
+                BTreeSet::from(["IPv4", "IPv6"].map(|family| format!("{family} lookup local")));
+            for interface in interfaces.iter().filter(|name| !open.contains(name)) {
+                expected.insert(format!("IPv4 to 192.0.2.7 iif {interface} blackhole"));
+                expected.insert(format!("IPv6 to 2001:db8::7 iif {interface} blackhole"));
+            }
+            expected
+        };
+        assert!(expected(&[shared, guarded]).len() > 4);
+        assert_eq!(hidden(&isolated, &view), expected(&[shared]));
+        view.management.extend([login("203.0.113.9")]);
+        assert_eq!(hidden(&isolated, &view), expected(&[shared, guarded]));
+        view.observed.local_elsewhere = [true, false].into();
+        assert!(hidden(&isolated, &view).is_empty(), "somebody else has moved the rule");
     }
 }

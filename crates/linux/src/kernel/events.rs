@@ -26,7 +26,7 @@ use super::message::{Message, Messages};
 use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
 use super::observe::neighbour;
 use super::route::Route;
-use super::rule::SeenRule;
+use super::rule::{RT_TABLE_LOCAL, SeenRule};
 use super::table_route::SeenTableRoute;
 use super::unreachable;
 use crate::sys::readiness;
@@ -193,7 +193,8 @@ pub(super) fn event(message: &Message<'_>) -> Option<KernelEvent> {
         }
         libc::RTM_NEWRULE | libc::RTM_DELRULE => {
             let seen = SeenRule::parse(message.payload).ok()?;
-            (seen.protocol == PROTOCOL || TABLES.contains(&seen.table))
+            let local = seen.table == RT_TABLE_LOCAL;
+            (seen.protocol == PROTOCOL || TABLES.contains(&seen.table) || local)
                 .then_some(KernelEvent::RuleChanged)
         }
         libc::RTM_NEWTFILTER | libc::RTM_DELTFILTER => Some(KernelEvent::FilterChanged),

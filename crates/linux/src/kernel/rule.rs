@@ -18,7 +18,7 @@ const RULE_HEADER: usize = 12;
 /// What a rule for the table `local` (RT_TABLE_LOCAL) does.
 const LOCAL: (RuleAction, Option<RuleAttribute>) =
     (RuleAction::ToTable, Some(RuleAttribute::Table(RT_TABLE_LOCAL)));
-const RT_TABLE_LOCAL: u32 = 255;
+pub(super) const RT_TABLE_LOCAL: u32 = 255;
 /// Attribute that only aligns the next one.
 const FRA_PAD: u16 = 18;
 
@@ -69,12 +69,12 @@ pub(super) fn guard_rule_message(rule: &GuardRule) -> RuleMessage {
     }
 }
 
-/// The body of the RTM_NEWRULE or RTM_DELRULE for the kernel's own rule for the table `local`.
-pub(super) fn local_rule_message(ipv4: bool) -> RuleMessage {
+/// The body of the RTM_NEWRULE or RTM_DELRULE for the kernel's own rule for the table `local`. `protocol`: none in a
+/// deletion, which then fits whoever made the rule.
+pub(super) fn local_rule_message(ipv4: bool, protocol: Option<RouteProtocol>) -> RuleMessage {
     let mut message = message(ipv4, [], LOCAL, 0);
-    let kernel = RuleAttribute::Protocol(RouteProtocol::Kernel);
-    message.attributes.pop();
-    message.attributes.push(kernel);
+    message.attributes.retain(|attribute| !matches!(attribute, RuleAttribute::Protocol(_)));
+    message.attributes.extend(protocol.map(RuleAttribute::Protocol));
     message
 }
 
@@ -113,8 +113,10 @@ pub(super) struct SeenRule {
     pub from: Option<SourceRule>,
     /// The rule, if it has the form of those that keep packets of the fabric inside it.
     pub guard: Option<GuardRule>,
-    /// Is it the kernel's own rule for the table `local`, of IPv4 (`true`) or IPv6?
+    /// Is it the rule for the table `local` at priority 0 that kernels have, of IPv4 (`true`) or IPv6?
     pub local: Option<bool>,
+    /// Is it such a rule of somebody else at another priority?
+    pub local_elsewhere: Option<bool>,
 }
 
 impl SeenRule {
@@ -150,8 +152,11 @@ impl SeenRule {
                 (rule.arriving, rule.from) = (seen.arriving(&header), seen.from(&header));
             }
         }
-        if seen.plain && seen.protocol == u8::from(RouteProtocol::Kernel) {
-            rule.local = is_ipv4(&header).filter(|_| seen.is_local(&header) && seen.priority == 0);
+        if seen.plain && seen.protocol != PROTOCOL && seen.is_local(&header) {
+            match seen.priority {
+                0 => rule.local = is_ipv4(&header),
+                _ => rule.local_elsewhere = is_ipv4(&header),
+            }
         }
         Ok(rule)
     }

@@ -1,5 +1,6 @@
 //! Carries out the operations that are sent one by one: on links, addresses and policy rules.
 
+use netlink_packet_route::route::RouteProtocol;
 use tresse_reconcile::{LinkKind, Operation};
 
 use super::encode::{Interfaces, NoInterface};
@@ -78,9 +79,12 @@ impl Single {
             Operation::DeleteGuardRule { rule } => {
                 requests.delete_rule(guard_rule_message(rule)).await
             }
-            Operation::AddLocalRule { ipv4 } => requests.add_rule(local_rule_message(*ipv4)).await,
+            Operation::AddLocalRule { ipv4 } => {
+                let message = local_rule_message(*ipv4, Some(RouteProtocol::Kernel));
+                requests.add_rule(message).await
+            }
             Operation::DeleteLocalRule { ipv4 } => {
-                requests.delete_rule(local_rule_message(*ipv4)).await
+                requests.delete_rule(local_rule_message(*ipv4, None)).await
             }
             _ => unreachable!("carried out in batches, by files or the path manager"),
         })

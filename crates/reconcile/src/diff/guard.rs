@@ -16,7 +16,11 @@ pub(super) fn guard(context: &Context<'_>, steps: &mut Steps) {
         if is_wanted && is_there {
             let operation = Operation::DeleteLocalRule { ipv4 };
             steps.push(Phase::Isolate, operation, Why::Leftover);
-        } else if !is_wanted && !is_there && observed.contains(&instead) {
+        } else if !is_wanted
+            && !is_there
+            && (observed.contains(&instead) || context.saved.local_rules.contains(&ipv4))
+            && !context.observed.local_elsewhere.contains(&ipv4)
+        {
             steps.push(Phase::Guard, Operation::AddLocalRule { ipv4 }, Why::Restored);
         }
     }

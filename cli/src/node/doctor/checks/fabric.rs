@@ -7,7 +7,7 @@ use tresse_slice::Slice;
 
 use crate::node::doctor::finding::{Check, Finding};
 use crate::node::doctor::host;
-use crate::node::doctor::seen::Seen;
+use crate::node::doctor::seen::{BETWEEN, Seen};
 
 /// How many peers are asked at most; of more, those spread evenly over the cluster.
 const PEERS: usize = 64;
@@ -81,19 +81,23 @@ pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
 pub fn strangers(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("keys");
     let Ok(status) = &seen.status else { return Vec::new() };
-    let sum = |name: &str| -> u64 {
-        seen.counters.iter().filter(|line| line.name == name).map(|line| line.value).sum()
+    let sums = |name: &str| -> [u64; 2] {
+        let [earlier, later] = &seen.counters;
+        [earlier, later].map(|all| all.iter().filter(|l| l.name == name).map(|l| l.value).sum())
     };
     let mut findings = Vec::new();
     let unsigned = ["bfd_unsigned_total", "records_unsigned_total", "announcements_unsigned_total"];
-    let unsigned: u64 = unsigned.iter().map(|name| sum(name)).sum();
+    let unsigned = unsigned.iter().map(|name| sums(name)).map(|[was, is]| is.saturating_sub(was));
+    let unsigned: u64 = unsigned.sum();
     if unsigned > 0 {
-        let cause = format!("{unsigned} packets were dropped that no key of this node signs");
+        let seconds = BETWEEN.as_secs();
+        let cause =
+            format!("{unsigned} packets that no key of this node signs came in {seconds} s");
         let effect = "what the nodes that sent them say is not heard: their paths are not watched";
-        let fix = "the same lines in `key_file` on all nodes, then tresse reload; `tresse counters` shows whether it goes on";
+        let fix = "the same lines in `key_file` on all nodes, then tresse reload";
         findings.push(check.warns("", cause, effect, fix));
     }
-    if sum("bfd_ports_taken") > 0 {
+    if sums("bfd_ports_taken")[1] > 0 {
         let effect = "it is given BFD's packets too, and without a key it can speak for this node";
         let fix = "`ss -lunp` names the program that has UDP port 3784 or 4784; end it, then systemctl restart tressed";
         findings.push(check.warns("udp", "another program has ports of BFD", effect, fix));

@@ -138,7 +138,7 @@ fn look() -> Result<Observed, TableError> {
 /// `mpls`.
 pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, TableError> {
     let (links, names) = links::links(source).map_err(|e| ("links", e))?;
-    let table_routes::Rules { rules, source_rules, guard, local } =
+    let table_routes::Rules { rules, source_rules, guard, local, local_elsewhere } =
         table_routes::rules(source).map_err(|e| ("rules", e))?;
     let Routes { main, unreachable, tables } =
         routes::routes(source, &names).map_err(|e| ("routes", e))?;
@@ -162,6 +162,7 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
         source_rules,
         guard,
         local_rules: local,
+        local_elsewhere,
         mptcp: None,
     })
 }

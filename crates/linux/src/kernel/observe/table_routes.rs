@@ -26,6 +26,8 @@ pub(super) struct Rules {
     pub(super) guard: BTreeSet<GuardRule>,
     /// The families whose table `local` is looked up first, by the kernel's own rule.
     pub(super) local: BTreeSet<bool>,
+    /// Those whose table `local` is looked up by a rule of somebody else at another priority.
+    pub(super) local_elsewhere: BTreeSet<bool>,
 }
 
 /// Reads our rules. A foreign rule that looks like ours is a different rule to the kernel, which
@@ -42,6 +44,7 @@ pub(super) fn rules(source: &mut impl Tables) -> Result<Rules, DumpError> {
                 rules.source_rules.extend(seen.from);
                 rules.guard.extend(seen.guard);
                 rules.local.extend(seen.local);
+                rules.local_elsewhere.extend(seen.local_elsewhere);
             }
             Ok(())
         });
