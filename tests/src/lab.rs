@@ -330,16 +330,19 @@ impl Lab {
     /// # Errors
     /// The last thing that was not so.
     pub fn settled(&self) -> Result<(), String> {
-        let planned = |node: &str| {
-            let id = self.now.plan.cluster().node_named(node).expect("a node of the plan");
-            let interfaces = tresse_slice::Slice::of(&self.now.plan, id).interfaces;
-            interfaces.values().filter(|interface| interface.vid.is_some()).count()
-        };
         for node in self.nodes() {
-            let planned = planned(&node);
+            let planned = self.interfaces(&node);
             eventually(|| self.is_settled(&node, planned))?;
         }
         Ok(())
+    }
+
+    /// How many VLAN interfaces a node has by the plan in force.
+    #[must_use]
+    pub fn interfaces(&self, node: &str) -> usize {
+        let id = self.now.plan.cluster().node_named(node).expect("a node of the plan");
+        let interfaces = tresse_slice::Slice::of(&self.now.plan, id).interfaces;
+        interfaces.values().filter(|interface| interface.vid.is_some()).count()
     }
 
     /// Waits until every session is up.

@@ -310,7 +310,10 @@ impl Soak {
         for node in &nodes {
             let pid = self.lab.daemon(node)?;
             let usage = Usage::of(pid)?;
-            self.growth.judge(pid, self.routing, usage).map_err(|e| format!("{node}: {e}"))?;
+            let routing = self.routing.replace('\n', ", ");
+            let lazily = self.lab.interfaces(node);
+            let judged = self.growth.judge(pid, &routing, usage, lazily);
+            judged.map_err(|e| format!("{node}: {e}"))?;
             (most, descriptors) = (most.max(usage.kib), descriptors.max(usage.descriptors));
             let held = mix::objects(&self.lab, node)?;
             let key = (node.clone(), self.routing);

@@ -78,6 +78,8 @@ impl Sockets {
         self.ports.hold(&own.collect());
         let interfaces: BTreeSet<u32> =
             watching.interfaces.values().map(|interface| interface.ifindex).collect();
+        // Each change of plans brings interfaces with new numbers.
+        self.out.get_mut().retain(|ifindex, _| interfaces.contains(ifindex));
         if self.interfaces != interfaces {
             self.interfaces.clear();
             for (socket, ipv4) in self.incoming.iter().zip([true, false]) {
