@@ -25,7 +25,12 @@ fn answers() {
         }
     };
     eventually("two sessions between our own", 60, || up(2));
-    kill(lab.daemon(lab.now.node(theirs)), Signal::SIGTERM).unwrap();
+    let daemon = lab.daemon(lab.now.node(theirs));
+    kill(daemon, Signal::SIGTERM).unwrap();
+    // It holds BFD's ports until it has ended.
+    eventually("our daemon has ended", 10, || {
+        kill(daemon, None).err().map_or(Err(daemon), |_| Ok(()))
+    });
 
     let frr = with_bfd(&lab, theirs, ours);
     let states = |wanted: [&str; 2]| {
