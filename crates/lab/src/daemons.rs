@@ -166,14 +166,14 @@ pub(crate) fn spawn(
         .map_err(|source| DaemonError::Start { path: tressed.into(), source })
 }
 
-/// The processes that run the daemon of a node: one, or none.
-pub(crate) fn processes(directory: &Directory, node: &str) -> Vec<i32> {
+/// The process that runs the daemon of a node, if it runs.
+pub(crate) fn process(directory: &Directory, node: &str) -> Option<i32> {
     let config = directory.config(node).into_os_string().into_encoded_bytes();
     let is_daemon = |pid: &i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.split(|&byte| byte == 0).any(|argument| argument == config)
     };
-    netns::processes(&directory.netns(node)).into_iter().filter(is_daemon).collect()
+    netns::processes(&directory.netns(node)).into_iter().find(is_daemon)
 }
 
 /// Waits until every daemon of a lab is ready: its kernel holds what the plan wants (in sync), each

@@ -48,14 +48,13 @@ pub fn down(directory: &Directory) -> Result<(), Vec<DownError>> {
 pub fn clear(directory: &Directory, record: &LabState) -> Vec<DownError> {
     let names: Vec<String> = record.blueprint.places().map(|p| directory.netns(p)).collect();
     let present: Vec<&String> = names.iter().filter(|n| netns::exists(n)).collect();
-    // Once more if a supervisor has just begun, whose `up` was killed.
-    let mut faults = loop {
+    supervise::end(directory);
+    let mut faults = end_processes(&present);
+    // A supervisor has just begun, whose `up` was killed.
+    if supervise::is_there(directory) {
         supervise::end(directory);
-        let faults = end_processes(&present);
-        if !supervise::is_there(directory) {
-            break faults;
-        }
-    };
+        faults = end_processes(&present);
+    }
     let deleted = run::parallel(&present, run::workers(), |name| netns::delete(name));
     faults.extend(deleted.into_iter().filter_map(Result::err).map(DownError::from));
     if faults.is_empty()

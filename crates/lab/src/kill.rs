@@ -51,7 +51,7 @@ pub fn send(
         return Err(KillError::Unknown { lab: record.name.clone(), node: node.into() });
     }
     let none = || KillError::None { node: node.into(), daemons: record.daemons };
-    let pid = daemons::processes(directory, node).first().copied().ok_or_else(none)?;
+    let pid = daemons::process(directory, node).ok_or_else(none)?;
     kill(Pid::from_raw(pid), signal).map_err(|errno| KillError::Refused {
         node: node.into(),
         pid,

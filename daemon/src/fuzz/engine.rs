@@ -57,7 +57,7 @@ static PREPARED: LazyLock<Vec<Prepared>> = LazyLock::new(|| {
 /// Fuzz test of the decision engine: each byte of `bytes` chooses something that happens, the bytes after it what exactly.
 ///
 /// # Panics
-/// If an operation harms what is not ours, if one step asks for two transactions, if a call gets no answer, if a fault is
+/// If an operation harms what is not ours, if one step asks for two transactions, if the last call gets no answer, if a fault is
 /// left once all is sound again and quiet, or if the kernel then differs from the plan.
 pub fn engine(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
@@ -131,9 +131,9 @@ impl Host {
     fn act(&mut self, act: u8, bytes: &mut Bytes<'_>) {
         match act % 14 {
             0 | 1 => self.apply(bytes),
-            2 => self.call(Input::Confirm { call: CALL, generation: None }),
-            3 => self.call(Input::Rollback { call: CALL }),
-            4 => self.call(Input::Withdraw { call: CALL, force: bytes.below(2) == 0 }),
+            2 => self.input(Input::Confirm { call: CALL, generation: None }),
+            3 => self.input(Input::Rollback { call: CALL }),
+            4 => self.input(Input::Withdraw { call: CALL, force: bytes.below(2) == 0 }),
             5 => self.steer(bytes),
             6 => self.run_until(self.now + (1 << bytes.below(18))),
             7 => self.paths(bytes),
@@ -155,7 +155,7 @@ impl Host {
             force: how & 4 == 4,
             force_interfaces: BTreeSet::new(),
         };
-        self.call(Input::Apply { call: Some(CALL), prepared, options });
+        self.input(Input::Apply { call: Some(CALL), prepared, options });
     }
 
     fn steer(&mut self, bytes: &mut Bytes<'_>) {
@@ -175,7 +175,7 @@ impl Host {
             _ => Steer::Unpin(to),
         };
         let (force, dry_run) = (bytes.below(2) == 0, bytes.below(8) == 1);
-        self.call(Input::Steer { call: CALL, steer, force, dry_run });
+        self.input(Input::Steer { call: CALL, steer, force, dry_run });
     }
 
     /// Some paths break, others come back.
@@ -272,10 +272,6 @@ impl Host {
         };
         let origin = Origin(u64::from_be_bytes(digest(current.index.node(NodeId::from(node)))));
         self.input(Input::Reports([(origin, Some(report))].into()));
-    }
-
-    fn call(&mut self, input: Input) {
-        self.input(input);
     }
 
     /// Feeds an input, and carries out what follows from it. A daemon that dies on the way is started again.

@@ -41,7 +41,7 @@ fn hides_other_addresses() {
     let reached = |from: &str| HIDDEN.map(|address| pings(&lab, from, address));
     assert_eq!(reached(beside), [true, true, false]);
 
-    let config = lab.directory.node(node).join("tressed.toml");
+    let config = lab.directory.config(node);
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("isolate = true\n{text}")).unwrap();
     assert!(lab.verb(&["kill", node]).1);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use tresse_base::id::{NodeId, SwitchId};
+use tresse_base::units::Mac;
 use tresse_lab::blueprint::port_name;
 use tresse_slice::Slice;
 use tresse_topology::path::Segment;
@@ -64,7 +65,7 @@ impl Scene<'_> {
             lab.run(node, &format!("ip {words}"));
         }
         let management = lab.json(node, "ip -j link show dev mgmt0");
-        let management = mac(management[0]["address"].as_str().unwrap());
+        let management = management[0]["address"].as_str().unwrap().parse::<Mac>().unwrap().0;
 
         let good = [(label, 64)];
         let deep: Vec<(u32, u8)> =
@@ -174,12 +175,6 @@ fn ticks(pid: i32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     [11, 12].map(|at: usize| fields[at].parse::<u64>().unwrap()).iter().sum()
-}
-
-fn mac(text: &str) -> [u8; 6] {
-    let bytes: Vec<u8> =
-        text.split(':').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
-    bytes.try_into().unwrap()
 }
 
 /// Sends frames out of an interface so many times, or as fast as it goes for two seconds if `times` is 0; how many went.

@@ -69,7 +69,7 @@ fn stay_dead() {
 
 /// The process of a node's daemon, if there is one.
 fn running(lab: &Lab, node: &str) -> Option<i32> {
-    let config = lab.directory.node(node).join("tressed.toml");
+    let config = lab.directory.config(node);
     program::daemon(&config.display().to_string()).map(nix::unistd::Pid::as_raw)
 }
 

@@ -90,7 +90,7 @@ pub fn strangers(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let unsigned = unsigned.iter().map(|name| sums(name)).map(|[was, is]| is.saturating_sub(was));
     let unsigned: u64 = unsigned.sum();
     if unsigned > 0 {
-        let seconds = BETWEEN.as_secs();
+        let seconds = BETWEEN.as_secs_f64();
         let cause =
             format!("{unsigned} packets that no key of this node signs came in {seconds} s");
         let effect = "what the nodes that sent them say is not heard: their paths are not watched";
