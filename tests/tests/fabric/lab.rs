@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::fs::File;
 use std::net::IpAddr;
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -77,8 +78,9 @@ pub struct Lab {
 /// So many pairs are asked by `ping`.
 const FEW: usize = 8;
 
-/// Labs that the machine holds at a time, whichever checkouts run the suite.
-pub const PLACES: usize = 2;
+/// Labs that the machine holds at a time, whichever checkouts run the suite: most of the time they wait,
+/// but in the emulated machine, where everything is work.
+pub static PLACES: LazyLock<usize> = LazyLock::new(|| if pace::is_emulated() { 2 } else { 3 });
 
 /// The right to a lab of one of the names; given up when dropped, and by the kernel when the run dies.
 struct Place {
@@ -108,7 +110,7 @@ impl Place {
     /// Any that is free, as soon as there is one.
     fn any() -> Self {
         loop {
-            if let Some(place) = (0..PLACES).find_map(|number| Self::take(number, false)) {
+            if let Some(place) = (0..*PLACES).find_map(|number| Self::take(number, false)) {
                 return place;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -118,7 +120,7 @@ impl Place {
     /// All of them: no other lab is there meanwhile.
     fn all() -> Vec<Self> {
         // Everybody who wants all takes them in this order, who wants one has no other.
-        (0..PLACES).filter_map(|number| Self::take(number, true)).collect()
+        (0..*PLACES).filter_map(|number| Self::take(number, true)).collect()
     }
 }
 

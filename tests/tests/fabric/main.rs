@@ -124,6 +124,6 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // Labs wait most of the time: as many side by side as there are names for them. Those that measure
     // wait until they are alone.
-    arguments.test_threads.get_or_insert(lab::PLACES);
+    arguments.test_threads.get_or_insert(*lab::PLACES);
     libtest_mimic::run(&arguments, trials).exit();
 }
