@@ -1,21 +1,28 @@
 #!/bin/sh
 # `make soak`: the long forms of what `make test` proves, an hour in all, in two lanes beside each other: what
-# this kernel can do, and what needs the virtual machine. The soak for SOAK_SECONDS (default 1200; SOAK_SEED and
-# SOAK_ROUND, which it prints, go on where one stopped), twenty changes of plan on each kind of fabric
+# this kernel can do, and what needs the virtual machine. The soak of each kind of fabric for SOAK_SECONDS (default
+# 600), twenty changes of plan on each kind of fabric
 # (CHANGES_ROUNDS, CHANGES_SEED, CHANGES_ROUND), a fault of every sort at every step of a rollout (HALFWAY_SEED),
 # twenty sets of failures on each kind of fabric (SEVERAL_ROUNDS, SEVERAL_SEED, SEVERAL_ROUND), five in the machine
 # (SEVERAL_VM_ROUNDS),
 # a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
 # faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change,
 # and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`.
+#
+# With SOAK_KIND (torus, irregular, pmesh or direct-torus) nothing but the soak of that kind, for an hour;
+# SOAK_SEED and SOAK_ROUND, which it prints, go on where one stopped.
 set -u
 cd "$(dirname "$0")/.."
+if [ -n "${SOAK_KIND:-}" ]; then
+    SOAK_SECONDS=${SOAK_SECONDS:-3600} exec tests/soak.sh "$SOAK_KIND"
+fi
 . tests/stages.sh
 lanes=${1:-here vm}
 built=${CARGO_TARGET_DIR:-target}/debug
 CHANGES_ROUNDS=${CHANGES_ROUNDS:-20}
 SEVERAL_ROUNDS=${SEVERAL_ROUNDS:-20}
-export CHANGES_ROUNDS SEVERAL_ROUNDS
+SOAK_SECONDS=${SOAK_SECONDS:-600}
+export CHANGES_ROUNDS SEVERAL_ROUNDS SOAK_SECONDS
 
 tests() {
     cargo test --workspace --locked "$@"
@@ -23,6 +30,8 @@ tests() {
 
 here() {
     stage 'failures by computation' tests --lib -- --ignored long_whoever
+    stage 'soak: P-Mesh' tests/soak.sh pmesh
+    stage 'soak: direct torus' tests/soak.sh direct-torus
     stage 'changes of plan' tests/changes.sh here
     stage 'several failures' tests/several.sh here
     stage 'rollouts that break' tests/halfway.sh here ring-4 pmesh-3x3
@@ -34,7 +43,8 @@ here() {
 }
 
 vm() {
-    stage 'vm: soak' env SOAK_SECONDS="${SOAK_SECONDS:-1200}" tests/soak.sh
+    stage 'vm: soak: torus' tests/soak.sh torus
+    stage 'vm: soak: irregular' tests/soak.sh irregular
     stage 'vm: changes of plan' tests/changes.sh vm
     stage 'vm: several failures' env SEVERAL_ROUNDS="${SEVERAL_VM_ROUNDS:-5}" tests/several.sh vm
     stage 'vm: power cuts' tests --test node -- long_power_

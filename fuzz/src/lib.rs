@@ -7,6 +7,7 @@
 //! broken files of the tests.
 
 mod files;
+mod user;
 mod wire;
 
 /// A fuzz target: a function that runs the code under test with these bytes as input, and panics if the
@@ -19,7 +20,7 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("bfd", tressed::fuzz::bfd),
     ("cluster", |bytes| files::cluster(text(bytes))),
     ("config", |bytes| tressed::fuzz::config(text(bytes))),
-    ("control", tressed::fuzz::control),
+    ("control", user::control),
     ("engine", tressed::fuzz::engine),
     ("forward", tresse_frame::forward::fuzz::forward),
     ("lfts", |bytes| files::lfts(text(bytes))),

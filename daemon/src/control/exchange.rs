@@ -58,7 +58,7 @@ pub(crate) async fn converse(
     let named = Stream::try_from(stream.try_clone()?).map_err(io::Error::other)?;
     let mut peer = Connection::new(named);
     let (read, mut write) = UnixStream::from_std(stream)?.into_split();
-    let mut incoming = Incoming::new(read);
+    let mut incoming = Incoming::new(read, place.limits());
     while let Some(call) = incoming.next(&mut peer).await? {
         let message = match call {
             // Long ones on another thread, so that the main loop goes on meanwhile.

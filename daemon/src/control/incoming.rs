@@ -9,21 +9,17 @@ use tresse_control::NodeError;
 use zlink::Connection;
 use zlink::tokio::unix::Stream;
 
+use super::limits::Limits;
 use super::permission::permit;
 
-/// Longest call in bytes: a cluster file that lists thousands of nodes, with its lock.
-const CALL_BYTES: usize = 16 * 1024 * 1024;
-/// Longest call in bytes of who may change nothing: what such calls carry is short.
-const READER_BYTES: usize = 64 * 1024;
 /// A client that stops in the middle of a call for this long is disconnected.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes read at a time.
-const READ_BYTES: usize = 16 * 1024;
 
 /// The receiving side of a client's connection.
 #[derive(Debug)]
 pub struct Incoming {
     read: OwnedReadHalf,
+    limits: Limits,
     buffer: Vec<u8>,
     /// So many bytes of `buffer` have no zero byte.
     seen: usize,
@@ -33,8 +29,8 @@ pub struct Incoming {
 
 impl Incoming {
     /// Nothing has been read yet.
-    pub const fn new(read: OwnedReadHalf) -> Self {
-        Self { read, buffer: Vec::new(), seen: 0, dropped: None }
+    pub const fn new(read: OwnedReadHalf, limits: Limits) -> Self {
+        Self { read, limits, buffer: Vec::new(), seen: 0, dropped: None }
     }
 
     /// The next call without its zero byte, or why it is refused; `None`: the client sends no more.
@@ -56,10 +52,10 @@ impl Incoming {
             }
             self.seen = self.buffer.len();
             let dropped = self.dropped.as_ref().map_or(0, |(bytes, _)| *bytes);
-            if dropped + self.seen > CALL_BYTES {
+            if dropped + self.seen > self.limits.call_bytes {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "the call is too long"));
             }
-            if self.seen > READER_BYTES
+            if self.seen > self.limits.reader_bytes
                 && let Err(why) = permit(peer).await
             {
                 self.dropped = Some((dropped + self.seen, why));
@@ -74,7 +70,7 @@ impl Incoming {
 
     /// Reads what is there, at least a byte; 0: the end. Waits for the beginning of a call as long as it takes.
     async fn more(&mut self) -> io::Result<usize> {
-        self.buffer.reserve(READ_BYTES);
+        self.buffer.reserve(self.limits.read_bytes);
         let begun = self.dropped.is_some() || !self.buffer.is_empty();
         let (read, buffer) = (&self.read, &mut self.buffer);
         // Not `read_buf`: it takes a read that fills less than the buffer for the last one until new data come. On a

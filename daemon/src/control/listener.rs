@@ -12,6 +12,7 @@ use tokio::sync::{broadcast, mpsc};
 use tresse_control::Event;
 
 use super::exchange::{Node, converse};
+use super::limits::Limits;
 use super::request::Request;
 use super::socket::{BindError, UnixSocket};
 use super::users::{Place, Users};
@@ -21,15 +22,18 @@ const LAST: Duration = Duration::from_secs(1);
 
 /// The listening control socket of the daemon, which accepts clients and answers their calls.
 #[derive(Debug)]
-pub struct Server(UnixSocket);
+pub struct Server {
+    socket: UnixSocket,
+    limits: Limits,
+}
 
 impl Server {
     /// Binds `path`; see [`UnixSocket::bind`].
     ///
     /// # Errors
     /// [`BindError`].
-    pub fn bind(path: &Path) -> Result<Self, BindError> {
-        UnixSocket::bind(path, "socket").map(Self)
+    pub fn bind(path: &Path, limits: Limits) -> Result<Self, BindError> {
+        Ok(Self { socket: UnixSocket::bind(path, "socket")?, limits })
     }
 
     /// Accepts and serves connections until dropped. Must run in a `LocalSet`.
@@ -38,10 +42,10 @@ impl Server {
         requests: mpsc::Sender<Request>,
         events: broadcast::Sender<Event>,
     ) -> std::convert::Infallible {
-        let users = Users::new();
+        let users = Users::new(self.limits);
         let node = Node { requests, events };
         loop {
-            let stream = match self.0.listener.accept().await {
+            let stream = match self.socket.listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // Out of descriptors: waits until some connections end.

@@ -6,17 +6,19 @@
 
 pub(crate) mod call;
 mod events;
-pub(crate) mod exchange;
+mod exchange;
 mod incoming;
+mod limits;
 mod listener;
 mod permission;
 mod request;
 mod socket;
 #[cfg(test)]
 mod tests;
-pub(crate) mod users;
+mod users;
 
 pub(crate) use events::unix_ms;
+pub use limits::Limits;
 pub use listener::Server;
 pub use request::{Request, ask};
 pub use socket::{BindError, UnixSocket};

@@ -14,6 +14,7 @@ use tresse_control::{
 };
 use tresse_engine::{Engine, Engines, LabelEngine, Settings, SourceEngine, Stored};
 
+use super::limits::Limits;
 use super::{BindError, Request, Server};
 
 /// A daemon's control side with an engine that has no plan, on a thread of its own.
@@ -33,7 +34,7 @@ impl Fake {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             tokio::task::LocalSet::new().block_on(&runtime, async move {
-                let server = Server::bind(&path).unwrap();
+                let server = Server::bind(&path, Limits::DAEMON).unwrap();
                 ready.send(()).unwrap();
                 let (requests, mut asked) = mpsc::channel(8);
                 tokio::task::spawn_local(server.run(requests, sender));
@@ -97,7 +98,7 @@ fn what_a_client_asked_before_it_left_is_not_done() {
     let path = directory.path().join("control");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async move {
-        let server = Server::bind(&path).unwrap();
+        let server = Server::bind(&path, Limits::DAEMON).unwrap();
         let (requests, mut asked) = mpsc::channel(8);
         // Nobody listens meanwhile, as if the daemon stood still.
         for (method, oneway) in [("Confirm", false), ("Rollback", false), ("Introduce", true)] {
@@ -309,7 +310,7 @@ fn the_socket_is_open_to_all_replaced_when_stale_and_never_stolen() {
     assert_eq!(mode & 0o777, 0o666);
     let bind = |path: &Path| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async { Server::bind(path).map(drop) })
+        runtime.block_on(async { Server::bind(path, Limits::DAEMON).map(drop) })
     };
     assert!(matches!(bind(&fake.path()), Err(BindError::InUse { .. })));
     status(&mut fake.client());

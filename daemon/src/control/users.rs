@@ -10,18 +10,12 @@ use tokio::time::Instant;
 use tresse_base::bucket::Bucket;
 use tresse_control::Call;
 
-/// Largest number of connections of one user other than root.
-const PER_USER: usize = 16;
-/// Largest number of connections of all users other than root. Root is always accepted.
-const ALL_USERS: usize = 128;
-/// So many calls of one user are answered at once, and then one each so many milliseconds.
-const CALLS: (u64, u64) = (100, 20);
-/// The same of calls that take the main loop long: they look at all paths, or at all that the kernel holds.
-const COSTLY: (u64, u64) = (20, 100);
+use super::limits::Limits;
 
 /// The users who have connections, or had some a short while ago.
 #[derive(Debug, Clone)]
 pub struct Users {
+    limits: Limits,
     since: Instant,
     users: Rc<RefCell<BTreeMap<u32, User>>>,
 }
@@ -35,8 +29,8 @@ struct User {
 
 impl Users {
     /// None yet.
-    pub fn new() -> Self {
-        Self { since: Instant::now(), users: Rc::default() }
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, since: Instant::now(), users: Rc::default() }
     }
 
     /// A place for one more connection of a user; `None` if there are too many.
@@ -51,10 +45,11 @@ impl Users {
         });
         let others: usize =
             users.iter().filter(|(u, _)| **u != 0).map(|(_, u)| u.connections).sum();
+        let Limits { connections, all_connections, calls, costly_calls, .. } = self.limits;
         let bucket = |(burst, interval)| Bucket::new(burst, interval);
-        let new = || User { connections: 0, calls: bucket(CALLS), costly: bucket(COSTLY) };
+        let new = || User { connections: 0, calls: bucket(calls), costly: bucket(costly_calls) };
         let own = users.entry(uid).or_insert_with(new);
-        if uid != 0 && (own.connections >= PER_USER || others >= ALL_USERS) {
+        if uid != 0 && (own.connections >= connections || others >= all_connections) {
             return None;
         }
         own.connections += 1;
@@ -74,6 +69,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// The limits of this connection.
+    pub const fn limits(&self) -> Limits {
+        self.users.limits
+    }
+
     /// Waits until it is this user's turn to make a call.
     pub async fn turn(&self, call: &Call) {
         while let Err(at) = self.take(call, self.users.now()) {
@@ -110,24 +110,25 @@ mod tests {
 
     #[test]
     fn users_have_so_many_connections_and_root_any_number() {
-        let users = Users::new();
-        let held: Vec<Place> = (0..PER_USER).filter_map(|_| users.enter(1000)).collect();
-        assert_eq!(held.len(), PER_USER);
+        let users = Users::new(Limits::DAEMON);
+        let Limits { connections, all_connections, .. } = Limits::DAEMON;
+        let held: Vec<Place> = (0..connections).filter_map(|_| users.enter(1000)).collect();
+        assert_eq!(held.len(), connections);
         assert!(users.enter(1000).is_none());
         let others: Vec<Place> =
-            (0..ALL_USERS as u32).filter_map(|n| users.enter(2000 + n)).collect();
-        assert_eq!(others.len(), ALL_USERS - PER_USER);
-        let root: Vec<Place> = (0..2 * ALL_USERS).filter_map(|_| users.enter(0)).collect();
-        assert_eq!(root.len(), 2 * ALL_USERS);
+            (0..all_connections as u32).filter_map(|n| users.enter(2000 + n)).collect();
+        assert_eq!(others.len(), all_connections - connections);
+        let root: Vec<Place> = (0..2 * all_connections).filter_map(|_| users.enter(0)).collect();
+        assert_eq!(root.len(), 2 * all_connections);
         drop((held, others));
         assert!(users.enter(1000).is_some());
     }
 
     #[test]
     fn a_user_who_asks_without_end_waits_also_with_a_new_connection_for_each_call() {
-        let users = Users::new();
+        let users = Users::new(Limits::DAEMON);
         let asks = |uid, call: &Call, now| users.enter_at(uid, now).unwrap().take(call, now);
-        let (burst, interval) = COSTLY;
+        let (burst, interval) = Limits::DAEMON.costly_calls;
         assert!((0..burst).all(|_| asks(1000, &Call::Diff, 500).is_ok()));
         assert_eq!(asks(1000, &Call::ListFailures, 500), Err(500 + interval));
         assert!(asks(1000, &Call::Diff, 500 + interval).is_ok());

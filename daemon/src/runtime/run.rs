@@ -13,7 +13,7 @@ use tresse_liveness::PathEvent;
 
 use super::alarm::Alarm;
 use super::{Daemon, RunError, announce, flood, notify};
-use crate::control::Server;
+use crate::control::{Limits, Server};
 use crate::metrics::Exporter;
 
 /// Largest number of control calls that wait for the main loop.
@@ -52,7 +52,7 @@ impl Daemon {
         let mut hangup = signal(SignalKind::hangup()).map_err(system("handle SIGHUP"))?;
         let mut terminate = signal(SignalKind::terminate()).map_err(system("handle SIGTERM"))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(system("handle SIGINT"))?;
-        let server = Server::bind(&self.config.socket)?;
+        let server = Server::bind(&self.config.socket, Limits::DAEMON)?;
         let (requests, mut asked) = mpsc::channel(REQUESTS);
         let metrics = match &self.config.metrics {
             Some(at) => Some(Exporter::bind(at)?),

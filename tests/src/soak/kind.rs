@@ -9,6 +9,8 @@ use crate::lab::Planned;
 pub struct Kind {
     /// Its name, as an argument.
     pub name: &'static str,
+    /// The name of its lab.
+    pub lab: &'static str,
     topology: &'static str,
     /// The ends of its cluster files, from the keys of `[routing]` on.
     pub routings: &'static [&'static str],
@@ -20,6 +22,7 @@ pub struct Kind {
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "torus",
+        lab: "soak-torus",
         topology: "kind = \"torus\", dims = [3, 2], nics_per_node = 2",
         routings: &[
             "strategy = \"dor\"\npaths = 2",
@@ -30,12 +33,14 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "irregular",
+        lab: "soak-irregular",
         topology: "kind = \"irregular\", switches = 8, ports = 6, nodes_per_switch = 1, seed = 1",
         routings: &["strategy = \"transit\"\npaths = 2", "strategy = \"updown\"\npaths = 2"],
         vlans: true,
     },
     Kind {
         name: "pmesh",
+        lab: "soak-pmesh",
         topology: "kind = \"pmesh\", dims = [4, 4]",
         routings: &[
             "paths = 2",
@@ -46,6 +51,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "direct-torus",
+        lab: "soak-direct-torus",
         topology: "kind = \"direct-torus\", dims = [3, 3]",
         routings: &[
             "paths = 2",

@@ -61,6 +61,14 @@ fn hides_other_addresses() {
     assert_eq!(reached(beside), [false; 3]);
     add(HIDDEN[2]);
     hidden(3);
+    // What somebody deletes by hand comes back.
+    for rule in
+        ["-4 rule delete priority 90", "-6 rule delete priority 90", "-4 rule delete priority 10"]
+    {
+        lab.run(node, &format!("ip {rule}"));
+        hidden(3);
+    }
+    assert_eq!(reached(beside), [false; 3]);
     // Also while the daemon hangs. The fabric's own addresses are reached, and this node reaches its own.
     assert!(lab.verb(&["kill", "--signal", "stop", node]).1);
     assert_eq!(reached(beside), [false; 3]);

@@ -5,6 +5,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use tempfile::TempDir;
@@ -74,7 +76,7 @@ impl Signed {
         };
         assert_eq!(told, [words]);
         // More than the detection time: who is not understood falls silent.
-        std::thread::sleep(std::time::Duration::from_millis(1500));
+        std::thread::sleep(Duration::from_millis(1500));
         whole(&self.lab).unwrap_or_else(|state| panic!("{lines:?}: {state:?}"));
         for node in self.lab.now.nodes() {
             assert_eq!(self.counter(node, "path_changes_total"), 0, "{lines:?}");
@@ -171,15 +173,40 @@ fn keep_out() {
         plan: [0; 8],
     };
     let source = lab.now.plan.cluster().node(beside).nics[hop.nic].mac;
-    send(lab, lab.now.node(beside), &nic, &announcement.emit(source));
+    let forge = || send(lab, lab.now.node(beside), &nic, &announcement.emit(source));
+    forge();
     eventually("it was dropped", 10, || {
         match signed.counter(victim, "announcements_unsigned_total") {
             0 => Err(0),
             _ => Ok(()),
         }
     });
+    // Who looks for the reason is told, as long as it goes on.
+    assert!(!doctor_warns_of_keys(lab, victim));
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                forge();
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let warned = doctor_warns_of_keys(lab, victim);
+        is_done.store(true, Ordering::Relaxed);
+        assert!(warned);
+    });
     whole(lab).unwrap();
     assert_eq!(silent(lab), []);
+}
+
+fn doctor_warns_of_keys(lab: &Lab, node: NodeId) -> bool {
+    let (name, file) = (lab.now.node(node), lab.cluster_file(&lab.now));
+    let words = ["--json", "doctor", "--local", "--node", name, &file].map(str::to_owned);
+    let mut doctor = lab.command(name, &words);
+    let output = doctor.env("TRESSE_SOCKET", lab.directory.socket(name)).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut findings = answer["findings"].as_array().unwrap().iter();
+    findings.any(|finding| finding["check"] == "keys" && finding["verdict"] == "warning")
 }
 
 /// A daemon that was ended, killed, or whose plan was withdrawn and comes back, is understood again.
