@@ -58,7 +58,7 @@ impl Engine {
         self.healing.failing = self.healing.reports.values().any(names_failure);
         if failing != self.stored.reports {
             self.stored.reports = failing;
-            self.dirty = true;
+            self.noted = true;
             let at = self.now + GATHER_MS;
             self.converge_at = Some(self.converge_at.map_or(at, |due| due.min(at)));
         }

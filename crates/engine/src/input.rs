@@ -91,10 +91,7 @@ pub enum Input {
     /// The result of [`Effect::Execute`].
     Executed(Execution),
     /// The kernel's tables changed.
-    Changed {
-        /// Were events lost?
-        overrun: bool,
-    },
+    Changed(Changes),
     /// An announcement arrived.
     Frame {
         /// On this interface.
@@ -149,6 +146,16 @@ pub struct View {
     pub guarded: BTreeMap<String, String>,
     /// The route to each management peer, as `ip route get` prints it.
     pub management: BTreeMap<String, String>,
+}
+
+/// What is known of a change of the kernel's tables before they are looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Were events lost?
+    pub overrun: bool,
+    /// Interfaces that have lost their carrier.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub dark: BTreeSet<String>,
 }
 
 /// The result of one [`Effect::Execute`]: which kernel operations took effect, and the errors of

@@ -88,7 +88,7 @@ pub use self::chosen::{ChosenPath, WeightedPath};
 pub use self::engines::{Engines, LabelEngine, SourceEngine};
 pub use self::forwarding::{Forwarding, ForwardingNic};
 pub use self::index::Index;
-pub use self::input::{ApplyOptions, CallId, Effect, Execution, Input, View};
+pub use self::input::{ApplyOptions, CallId, Changes, Effect, Execution, Input, View};
 pub use self::prepared::{PlannedInterface, Prepared, digest};
 pub use self::pushing::{PushPath, Pushing};
 pub use self::steering::{Steer, Steering};
@@ -141,6 +141,11 @@ pub struct Engine {
     stored: Stored,
     /// Does `stored` differ from the state file?
     dirty: bool,
+    /// Does the state file lack what spares a daemon that starts a detection time? It is written after the kernel was
+    /// changed, as that is urgent.
+    noted: bool,
+    /// Does what is being written have to be on the disk before the kernel is changed?
+    writes_dirty: bool,
     job: Option<Job>,
     waiting: VecDeque<Input>,
     view: Option<View>,
@@ -194,6 +199,8 @@ impl Engine {
             healing: Healing::recall(&stored.reports),
             stored,
             dirty: false,
+            noted: false,
+            writes_dirty: false,
             job: None,
             waiting: VecDeque::new(),
             view: None,
@@ -235,7 +242,7 @@ impl Engine {
             Input::Observed(result) => self.observed(result, out),
             Input::Persisted(result) => self.persisted(result, out),
             Input::Executed(execution) => self.executed(execution, out),
-            Input::Changed { overrun } => self.changed(now, overrun, out),
+            Input::Changed(changes) => self.changed(now, &changes, out),
             Input::Frame { interface, source, announcement } => {
                 let news = self.frame(now, &interface, source, &announcement, out);
                 if !news && self.deadline().is_none_or(|at| at > now) {
@@ -320,9 +327,15 @@ impl Engine {
         self.stored.withdrawn && self.stored.current.is_none()
     }
 
-    fn changed(&mut self, now: u64, overrun: bool, out: &mut Vec<Effect>) {
+    fn changed(&mut self, now: u64, changes: &Changes, out: &mut Vec<Effect>) {
         self.count("kernel_changes_total");
-        if overrun {
+        // What others are to know of it is said before the kernel is looked at.
+        if let Some(view) = &mut self.view {
+            let links = view.observed.links.iter_mut();
+            let dark = links.filter(|(name, _)| changes.dark.contains(*name));
+            dark.for_each(|(_, link)| link.carrier = false);
+        }
+        if changes.overrun {
             self.count("kernel_overruns_total");
             publish(
                 out,

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Before the first operation the journal is on the disk, in the state file: it holds what withdraw
-//! must restore, and that a transaction is under way. A daemon that finds it at start makes the
+//! must restore, and that a transaction is under way. Which paths are broken is written in the commit alone:
+//! routes round a failure do not wait for the disk. A daemon that finds it at start makes the
 //! kernel equal to `current`, the plan in force, again, or completes a withdrawal. An apply changes
 //! `current` only in its commit.
 
@@ -156,7 +157,8 @@ impl Engine {
     pub(super) fn persisted(&mut self, result: Result<(), String>, out: &mut Vec<Effect>) {
         let Some(mut job) = self.job.take() else { return };
         if result.is_err() {
-            self.dirty = true;
+            self.dirty |= self.writes_dirty;
+            self.noted |= !self.writes_dirty;
         }
         let phase = std::mem::replace(&mut job.phase, Phase::Observe);
         match (phase, result) {
@@ -282,9 +284,10 @@ impl Engine {
 
     /// Writes the state file if the state changed; otherwise continues as if it had been written.
     pub(super) fn persist(&mut self, job: Job, out: &mut Vec<Effect>) {
-        let dirty = std::mem::take(&mut self.dirty);
+        let (dirty, noted) = (std::mem::take(&mut self.dirty), std::mem::take(&mut self.noted));
         self.job = Some(job);
-        if dirty {
+        self.writes_dirty = dirty;
+        if dirty || noted {
             out.push(Effect::Persist(Box::new(self.stored.clone())));
         } else {
             self.persisted(Ok(()), out);

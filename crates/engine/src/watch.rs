@@ -140,8 +140,7 @@ impl Engine {
         }
         if dead != self.stored.broken {
             self.stored.broken = dead;
-            // Stored together with the change of the kernel that follows.
-            self.dirty = true;
+            self.noted = true;
             self.count("path_changes_total");
             self.converge_at = Some(self.now);
             self.urgent = true;

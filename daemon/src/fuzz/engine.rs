@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use tresse_base::id::{NodeId, PathId};
 use tresse_control::{NodeError, Reply, Status};
 use tresse_engine::{
-    ApplyOptions, Effect, Engine, Engines, Execution, Input, LabelEngine, Prepared, Settings,
-    SourceEngine, Steer, Stored, View, digest,
+    ApplyOptions, Changes, Effect, Engine, Engines, Execution, Input, LabelEngine, Prepared,
+    Settings, SourceEngine, Steer, Stored, View, digest,
 };
 use tresse_frame::announce::{Announcement, AnnouncementKind};
 use tresse_frame::records::Origin;
@@ -137,7 +137,10 @@ impl Host {
             5 => self.steer(bytes),
             6 => self.run_until(self.now + (1 << bytes.below(18))),
             7 => self.paths(bytes),
-            8 => self.input(Input::Changed { overrun: bytes.below(2) == 0 }),
+            8 => self.input(Input::Changed(Changes {
+                overrun: bytes.below(2) == 0,
+                ..Changes::default()
+            })),
             9 => self.lose_ours(bytes),
             10 => self.links(bytes),
             11 => self.fail_at = bytes.next(),
@@ -218,7 +221,7 @@ impl Host {
         }
         let operation = &ours[(bytes.below(256) << 8 | bytes.below(256)) % ours.len()];
         self.kernel.apply(operation).expect("what is there can be deleted");
-        self.input(Input::Changed { overrun: false });
+        self.input(Input::Changed(Changes::default()));
     }
 
     /// A NIC loses its carrier or gets it back, or somebody adds an address.
@@ -235,7 +238,10 @@ impl Host {
         } else if let Some(link) = self.kernel.observed.links.get_mut(&nic) {
             (link.carrier, link.up) = (what & 1 == 1, what & 6 != 0);
         }
-        self.input(Input::Changed { overrun: false });
+        let link = self.kernel.observed.links.get(&nic);
+        let dark = link.filter(|link| link.up && !link.carrier).map(|_| nic);
+        let dark = dark.into_iter().collect();
+        self.input(Input::Changed(Changes { dark, ..Changes::default() }));
     }
 
     /// A node announces itself, or says something of its paths.
@@ -379,7 +385,7 @@ impl Host {
         for link in self.kernel.observed.links.values_mut() {
             (link.up, link.carrier) = (true, true);
         }
-        self.input(Input::Changed { overrun: true });
+        self.input(Input::Changed(Changes { overrun: true, ..Changes::default() }));
         let end = self.now + QUIET_MS;
         while self.now < end {
             let up = self.watching.paths.iter().map(|path| path.id).collect();

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tresse_control::waiting;
-use tresse_engine::{Input, SourceEngine};
+use tresse_engine::{Changes, Input, SourceEngine};
 use tresse_linux::kernel;
 use tresse_liveness::PathEvent;
 
@@ -91,7 +91,7 @@ impl Daemon {
                     }
                     self.forwarder.refresh();
                     self.source.refresh();
-                    self.step(Input::Changed { overrun });
+                    self.step(Input::Changed(Changes { overrun, dark: changes.take_dark() }));
                 }
                 event = self.detector.path_event() => {
                     // What came before a neighbour began anew is no word of it.

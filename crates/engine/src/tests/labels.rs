@@ -9,7 +9,7 @@ use tresse_reconcile::{
 };
 use tresse_topology::cluster::Strategy;
 
-use super::{Host, Input, Prepared, prepared, seen, settings};
+use super::{Changes, Host, Input, Prepared, prepared, seen, settings};
 use crate::Stored;
 use crate::gate::{Gate, Gated};
 use crate::kept_free::KeptFree;
@@ -87,7 +87,7 @@ fn label_routes_are_installed_repaired_and_withdrawn() {
     assert_eq!(host.kernel.observed.ingress[&interface].passed.len(), 1);
     host.kernel.observed.labels.clear();
     host.kernel.observed.ingress.clear();
-    host.input(Input::Changed { overrun: false });
+    host.input(Input::Changed(Changes::default()));
     host.settle();
     assert!(host.kernel.observed.labels.contains_key(&Label(16)));
     assert_eq!(host.kernel.observed.ingress[&interface].passed.len(), 1);

@@ -10,7 +10,7 @@ use tresse_plan::Plan;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, ObservedRoute, PUSH_INTERFACE};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
-use super::{Host, Input, Prepared, Reply};
+use super::{Changes, Host, Input, Prepared, Reply};
 
 /// The slice of the node with most labelled primaries, and a host with its NICs.
 fn scene() -> (Prepared, Host) {
@@ -97,7 +97,7 @@ fn k1_a_source_leaves_the_paths_of_a_nic_without_carrier() {
     let (routes, pushing) = (host.kernel.observed.routes.clone(), host.pushing.clone());
     let nic = host.pushing.nics.keys().next().unwrap().clone();
     host.kernel.set_carrier(&nic, false);
-    host.input(Input::Changed { overrun: false });
+    host.input(Input::Changed(Changes::default()));
     host.settle();
     let mut paths = host.pushing.routes.values().flatten();
     assert!(paths.all(|path| path.nic != nic), "{nic} {:?}", host.pushing);
@@ -108,7 +108,7 @@ fn k1_a_source_leaves_the_paths_of_a_nic_without_carrier() {
     }
     assert!(!host.engine.status(host.now).backup.is_empty());
     host.kernel.set_carrier(&nic, true);
-    host.input(Input::Changed { overrun: false });
+    host.input(Input::Changed(Changes::default()));
     host.settle();
     assert_eq!(host.pushing, pushing);
     assert!(host.kernel.observed.routes.keys().eq(routes.keys()));

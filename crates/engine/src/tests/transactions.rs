@@ -9,8 +9,8 @@ use tresse_reconcile::{ObservedRoute, Operation};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::{
-    ApplyOptions, Arc, Engine, Host, Index, Input, Prepared, Reply, Stored, bare, keep, prepared,
-    settings,
+    ApplyOptions, Arc, Changes, Engine, Host, Index, Input, Prepared, Reply, Stored, bare, keep,
+    prepared, settings,
 };
 
 pub(super) fn applied(reply: Option<Result<Reply, NodeError>>) -> tresse_control::Applied {
@@ -306,13 +306,13 @@ fn drift_is_repaired_reported_and_rate_limited() {
     let key = *host.kernel.observed.routes.keys().find(|(_, m)| *m >= 7800).unwrap();
     let delete = Operation::DeleteRoute { dst: key.0, metric: key.1 };
     host.kernel.apply(&delete).unwrap();
-    host.input(Input::Changed { overrun: false });
+    host.input(Input::Changed(Changes::default()));
     assert_eq!(host.kernel.comparable(), whole);
     assert!(host.published.iter().any(|(kind, _)| kind == "drift"), "{:?}", host.published);
     let mut repaired = 0;
     for _ in 0..20 {
         host.kernel.apply(&delete).unwrap();
-        host.input(Input::Changed { overrun: false });
+        host.input(Input::Changed(Changes::default()));
         repaired += usize::from(host.kernel.comparable() == whole);
         if host.kernel.comparable() != whole {
             assert!(!host.engine.status(host.now).drift.is_empty());
@@ -331,16 +331,16 @@ fn k1_a_cable_out_and_in_again_ends_in_sync() {
     let answer = applied(host.apply(&prepared(Strategy::Dor, &[3, 3])));
     assert!(!answer.pending.is_empty());
     host.kernel.set_carrier("eth1", true);
-    host.input(Input::Changed { overrun: false });
+    host.input(Input::Changed(Changes::default()));
     host.settle();
     let status = host.engine.status(host.now);
     assert!(status.in_sync && status.pending.is_empty(), "{status:?}");
     let whole = host.kernel.comparable();
     host.kernel.set_carrier("eth0", false);
-    host.input(Input::Changed { overrun: true });
+    host.input(Input::Changed(Changes { overrun: true, ..Changes::default() }));
     assert!(!host.engine.status(host.now).backup.is_empty());
     host.kernel.set_carrier("eth0", true);
-    host.input(Input::Changed { overrun: false });
+    host.input(Input::Changed(Changes::default()));
     host.settle();
     assert_eq!(host.kernel.comparable().routes.len(), whole.routes.len());
     assert!(host.engine.status(host.now).in_sync);
@@ -410,7 +410,7 @@ fn a_recording_replays_with_the_same_effects() {
     host.apply(&prepared(Strategy::Dor, &[3, 3]));
     host.settle();
     host.kernel.set_carrier("eth0", false);
-    host.input(Input::Changed { overrun: false });
+    host.input(Input::Changed(Changes::default()));
     host.apply(&prepared(Strategy::Stp, &[3, 3]));
     host.settle();
     let settings = settings(true, 0);
@@ -567,12 +567,12 @@ proptest! {
                     let key = ours.copied().nth(n);
                     if let Some((dst, metric)) = key {
                         host.kernel.apply(&Operation::DeleteRoute { dst, metric }).unwrap();
-                        host.input(Input::Changed { overrun: false });
+                        host.input(Input::Changed(Changes::default()));
                     }
                 }
                 Act::Carrier(nic, on) => {
                     host.kernel.set_carrier(if nic { "eth1" } else { "eth0" }, on);
-                    host.input(Input::Changed { overrun: false });
+                    host.input(Input::Changed(Changes::default()));
                 }
                 Act::Fail(n) => host.fail_at = Some(n),
                 Act::Crash(n) => host.crash_at = Some(n),
@@ -586,7 +586,7 @@ proptest! {
         host.crash_at = None;
         host.kernel.set_carrier("eth0", true);
         host.kernel.set_carrier("eth1", true);
-        host.input(Input::Changed { overrun: false });
+        host.input(Input::Changed(Changes::default()));
         host.run_until(host.now + 300_000);
         let status = host.engine.status(host.now);
         prop_assert!(status.in_sync && status.unproven.is_empty(), "{acts:?}: {status:?}");

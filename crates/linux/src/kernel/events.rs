@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
+use netlink_packet_route::link::LinkFlags;
 use netlink_packet_route::neighbour::NeighbourState;
 use netlink_packet_route::route::{RouteHeader, RouteType};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
@@ -22,6 +23,7 @@ use tresse_reconcile::{PROTOCOL, TABLES};
 
 use super::channel::raise_receive_queue;
 use super::filter::Qdisc;
+use super::link::Link;
 use super::message::{Message, Messages};
 use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
 use super::observe::neighbour;
@@ -76,6 +78,7 @@ pub struct KernelEvents {
     socket: AsyncFd<OwnedFd>,
     buffer: Vec<u8>,
     pending: BTreeSet<KernelEvent>,
+    dark: BTreeSet<String>,
     until: Option<Instant>,
 }
 
@@ -97,8 +100,14 @@ impl KernelEvents {
             socket: readiness::watch(socket.as_fd().try_clone_to_owned()?)?,
             buffer: vec![0; RECEIVE_BYTES],
             pending: BTreeSet::new(),
+            dark: BTreeSet::new(),
             until: None,
         })
+    }
+
+    /// The interfaces that are set up and have lost their carrier since the last call, and not got it again.
+    pub fn take_dark(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.dark)
     }
 
     /// Returns what changed since the last call: at least one event, each kind once, in the order
@@ -139,7 +148,7 @@ impl KernelEvents {
 
     /// Reads one datagram of events into `pending`, or clears readiness and returns false.
     fn drain(&mut self) -> io::Result<bool> {
-        let Self { socket, buffer, pending, .. } = self;
+        let Self { socket, buffer, pending, dark, .. } = self;
         let received = socket.try_io(tokio::io::Interest::READABLE, |socket| {
             recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT).map_err(io::Error::from)
         });
@@ -147,6 +156,14 @@ impl KernelEvents {
             Ok(length) => {
                 for message in Messages(&buffer[..length]).flatten() {
                     pending.extend(event(&message));
+                    if message.kind == libc::RTM_NEWLINK
+                        && let Ok(link) = Link::parse(message.payload)
+                    {
+                        match link.is_up() && !link.flags.contains(LinkFlags::LowerUp) {
+                            true => dark.insert(link.name),
+                            false => dark.remove(&link.name),
+                        };
+                    }
                 }
                 Ok(true)
             }
