@@ -24,6 +24,14 @@ impl Engine {
         }
     }
 
+    /// Compares the kernel with the plan at once, as a path has broken or come back.
+    pub(super) fn go_round(&mut self) {
+        self.converge_at = Some(self.now);
+        self.urgent = true;
+        self.moving = true;
+        self.goes_round = true;
+    }
+
     /// When the kernel is to be compared with the plan again.
     pub(super) fn look_at(&self) -> Option<u64> {
         self.converge_at.map(|at| at.max(self.rests_until))
@@ -58,7 +66,10 @@ impl Engine {
                     }
                     _ => Job::new(Purpose::Converge, self.stored.current.clone()),
                 };
-                self.observe(job, out);
+                match std::mem::take(&mut self.goes_round) {
+                    true => self.recall(job, out),
+                    false => self.observe(job, out),
+                }
             } else if let Some(again) = self.again.take_if(|again| again.at <= now) {
                 let mut job = Job::new(Purpose::Apply { call: None }, Some(again.prepared));
                 job.options = again.options;

@@ -111,9 +111,7 @@ impl Engine {
         let healed = self.healed_by(&current, known.as_ref(), &dark);
         if healed != self.healing.healed || old.is_some() {
             self.healing.healed = healed;
-            self.converge_at = Some(self.now);
-            self.urgent = true;
-            self.moving = true;
+            self.go_round();
         }
     }
 

@@ -67,6 +67,8 @@ pub(super) struct Job {
     /// What the source engine is to push after the transaction.
     pub(super) pushing: Pushing,
     pub(super) rounds: u32,
+    /// Does it go by what was seen of the kernel before?
+    pub(super) recalls: bool,
     /// `saved` as it was before an apply began.
     pub(super) saved: Option<Saved>,
     /// The state as it was before an apply's commit.
@@ -86,6 +88,7 @@ impl Job {
             pending: Vec::new(),
             pushing: Pushing::default(),
             rounds: 0,
+            recalls: false,
             saved: None,
             uncommitted: None,
         }

@@ -207,7 +207,7 @@ impl Engine {
     pub(super) fn dark(&self) -> BTreeSet<String> {
         let links = self.view.iter().flat_map(|view| &view.observed.links);
         let dark = links.filter(|(_, link)| link.up && !link.carrier);
-        dark.map(|(name, _)| name.clone()).collect()
+        dark.map(|(name, _)| name).chain(&self.dark).cloned().collect()
     }
 }
 

@@ -146,6 +146,10 @@ pub struct Engine {
     noted: bool,
     /// Does what is being written have to be on the disk before the kernel is changed?
     writes_dirty: bool,
+    /// Is the kernel as it was when it was last looked at, as far as its events tell?
+    is_as_seen: bool,
+    /// Interfaces that have lost their carrier since then.
+    dark: BTreeSet<String>,
     job: Option<Job>,
     waiting: VecDeque<Input>,
     view: Option<View>,
@@ -177,6 +181,8 @@ pub struct Engine {
     urgent: bool,
     /// Has the target changed since the last observation? Then a difference is not drift.
     moving: bool,
+    /// Has a path broken, or come back, since the kernel was compared with the plan?
+    goes_round: bool,
     looks: Bucket,
     repairs: Bucket,
     retry_ms: u64,
@@ -201,6 +207,8 @@ impl Engine {
             dirty: false,
             noted: false,
             writes_dirty: false,
+            is_as_seen: false,
+            dark: BTreeSet::new(),
             job: None,
             waiting: VecDeque::new(),
             view: None,
@@ -224,6 +232,7 @@ impl Engine {
             rests_until: 0,
             urgent: false,
             moving: false,
+            goes_round: false,
             looks: Bucket::new(LOOK_BURST, LOOK_MS),
             repairs: Bucket::new(REPAIR_BURST, REPAIR_MS),
             retry_ms: RETRY_MS,
@@ -329,12 +338,9 @@ impl Engine {
 
     fn changed(&mut self, now: u64, changes: &Changes, out: &mut Vec<Effect>) {
         self.count("kernel_changes_total");
+        self.is_as_seen = false;
         // What others are to know of it is said before the kernel is looked at.
-        if let Some(view) = &mut self.view {
-            let links = view.observed.links.iter_mut();
-            let dark = links.filter(|(name, _)| changes.dark.contains(*name));
-            dark.for_each(|(_, link)| link.carrier = false);
-        }
+        self.dark.extend(changes.dark.iter().cloned());
         if changes.overrun {
             self.count("kernel_overruns_total");
             publish(

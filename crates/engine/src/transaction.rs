@@ -29,6 +29,19 @@ use super::{
 const ROUNDS: u32 = 4;
 
 impl Engine {
+    /// Starts a transaction with what was last seen of the kernel, if it is as it was then: what is urgent does not wait
+    /// for an observation. Where that was wrong an operation may fail, and the kernel is observed after all; else
+    /// it is when all is done, as always.
+    pub(super) fn recall(&mut self, mut job: Job, out: &mut Vec<Effect>) {
+        let is_known = self.is_as_seen && self.held_plan().is_none();
+        let Some(view) = self.view.clone().filter(|_| is_known) else {
+            return self.observe(job, out);
+        };
+        job.recalls = true;
+        self.job = Some(job);
+        self.observed(Ok(Box::new(view)), out);
+    }
+
     /// Starts a transaction with an observation of the kernel.
     pub(super) fn observe(&mut self, mut job: Job, out: &mut Vec<Effect>) {
         let plans = [&job.target, &self.stored.current, &self.stored.previous];
@@ -51,7 +64,11 @@ impl Engine {
     pub(super) fn observed(&mut self, result: Result<Box<View>, String>, out: &mut Vec<Effect>) {
         let Some(mut job) = self.job.take() else { return };
         let view = match result {
-            Ok(view) => *view,
+            Ok(view) => {
+                self.is_as_seen = true;
+                self.dark.clear();
+                *view
+            }
             Err(message) if job.undoes() && !job.inverses.is_empty() => {
                 return self.undo(job, NodeError::Internal { message }, out);
             }
@@ -204,7 +221,9 @@ impl Engine {
     }
 
     pub(super) fn executed(&mut self, execution: Execution, out: &mut Vec<Effect>) {
+        self.is_as_seen = false;
         let Some(mut job) = self.job.take() else { return };
+        let recalls = std::mem::take(&mut job.recalls);
         match std::mem::replace(&mut job.phase, Phase::Observe) {
             Phase::Execute(operations) => {
                 let from = job.inverses.len() - operations.len();
@@ -215,7 +234,9 @@ impl Engine {
                 }
                 *self.counters.entry("kernel_operations_total").or_default() +=
                     execution.done.len() as u64;
-                if let Some((index, message)) = execution.errors.into_iter().next() {
+                if recalls && !execution.errors.is_empty() {
+                    self.observe(job, out);
+                } else if let Some((index, message)) = execution.errors.into_iter().next() {
                     self.count("kernel_failures_total");
                     let failed = Box::new(line(&operations[index]));
                     let failure = NodeError::Failed { failed, message, undone: 0 };

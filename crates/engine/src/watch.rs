@@ -142,9 +142,7 @@ impl Engine {
             self.stored.broken = dead;
             self.noted = true;
             self.count("path_changes_total");
-            self.converge_at = Some(self.now);
-            self.urgent = true;
-            self.moving = true;
+            self.go_round();
         }
         out.extend(news);
     }
@@ -185,9 +183,7 @@ impl Engine {
             peers(&|watch| watch.nexthops.iter().any(|nexthop| changed.contains(nexthop)));
         let whole = peers(&|watch| !self.is_broken(watch.id));
         if !concerned.is_subset(&whole) {
-            self.converge_at = Some(self.now);
-            self.urgent = true;
-            self.moving = true;
+            self.go_round();
         }
         (self.paths.held, self.paths.suspected) = (held, suspected);
         if probed != self.paths.watching.probed {
