@@ -16,7 +16,7 @@ use tresse_reconcile::{Nexthop, is_force_forwarding};
 use tresse_topology::Hop;
 
 use super::healed::{Healed, HealedRoute, Seen, origin};
-use super::known::{Known, Word, hop_state};
+use super::known::{Known, Word, dark_places, hop_state};
 use super::prepared::Prepared;
 use super::{Effect, Engine};
 
@@ -87,7 +87,8 @@ impl Engine {
         let dark = dark.iter().map(String::as_str).collect();
         let remaining = current.index.remaining.as_ref();
         let own = remaining.map(|remaining| self.own_words(&current, remaining, &dark));
-        if let Some(report) = own.as_ref().map(|own| report_of(&current, own))
+        let own_dark = dark_places(&current, &dark);
+        if let Some(report) = own.as_ref().map(|own| report_of(&current, own, &own_dark))
             && self.healing.said.as_ref() != Some(&report)
         {
             self.healing.said = Some(report.clone());
@@ -95,7 +96,7 @@ impl Engine {
             out.push(Effect::Originate { fabric, node, report: Box::new(report) });
         }
         let old = self.held_plan();
-        let known = own.and_then(|own| self.known_with(&current, own));
+        let known = own.and_then(|own| self.known_with(&current, own, &own_dark));
         let of_old = old.as_ref().and_then(|old| self.known(old, &dark));
         let words = |known: Option<&Known<'_>>| known.map(|known| known.words.clone());
         let seen = Seen {
@@ -196,14 +197,15 @@ impl Engine {
     }
 }
 
-/// What this node has to say, knowing this of its own hops.
-fn report_of(plan: &Prepared, own: &[Word]) -> Report {
+/// What this node has to say, knowing this of its own hops and that these of its NICs have no carrier.
+fn report_of(plan: &Prepared, own: &[Word], dark: &BTreeSet<usize>) -> Report {
     let places = |says: fn(&Word) -> bool| {
         let words = own.iter().enumerate().filter(move |(_, word)| says(word));
         words.map(|(at, _)| at).collect()
     };
     Report {
         generation: plan.digest(),
+        dark: dark.clone(),
         silent: places(|(_, silent)| *silent),
         drained: places(|(state, _)| *state == HopState::Drained),
         hops: own.iter().map(|(state, _)| path_state(*state)).collect(),

@@ -40,11 +40,16 @@ impl Engine {
     /// drained at most, or if failures are not gone round.
     pub(super) fn known<'a>(&self, plan: &'a Prepared, dark: &BTreeSet<&str>) -> Option<Known<'a>> {
         let own = self.own_words(plan, plan.index.remaining.as_ref()?, dark);
-        self.known_with(plan, own)
+        self.known_with(plan, own, &dark_places(plan, dark))
     }
 
-    /// The same with what this node knows of its own hops.
-    pub(super) fn known_with<'a>(&self, plan: &'a Prepared, own: Vec<Word>) -> Option<Known<'a>> {
+    /// The same with what this node knows of its own hops, and the places of its NICs without carrier.
+    pub(super) fn known_with<'a>(
+        &self,
+        plan: &'a Prepared,
+        own: Vec<Word>,
+        own_dark: &BTreeSet<usize>,
+    ) -> Option<Known<'a>> {
         let remaining = plan.index.remaining.as_ref()?;
         if !own.iter().any(|(state, _)| state.is_avoided()) && !self.healing.failing {
             return None;
@@ -72,6 +77,15 @@ impl Engine {
             let at = remaining.place(hop.to, back)?;
             said[hop.to.index()].as_ref()?.get(at).map(|(state, _)| *state)
         };
+        // A cable that has no carrier at one end is dead in both directions: nobody waits for the word of the other end.
+        let dark: Vec<Option<&BTreeSet<usize>>> = nodes()
+            .map(|node| match node == plan.id {
+                true => Some(own_dark),
+                false => self.said_dark(plan, node).filter(|_| said[node.index()].is_some()),
+            })
+            .collect();
+        let is_dark =
+            |node: NodeId, nic| dark[node.index()].is_some_and(|dark| dark.contains(&nic));
         let drained = self.drained_nodes(plan);
         let of = |node: NodeId| match &said[node.index()] {
             // Where paths are joined, nothing is sent through a node that is drained here.
@@ -84,7 +98,23 @@ impl Engine {
                 (hops.map(|hop| word(node, hop).unwrap_or_default()).collect(), false)
             }
         };
-        Some(Known { remaining, words: nodes().map(of).collect() })
+        let mut words: Words = nodes().map(of).collect();
+        if !remaining.joins_paths() {
+            for node in nodes() {
+                for (state, hop) in words[node.index()].0.iter_mut().zip(remaining.hops(node)) {
+                    if is_dark(node, hop.nic) || is_dark(hop.to, hop.to_nic) {
+                        *state = HopState::Broken;
+                    }
+                }
+            }
+        }
+        Some(Known { remaining, words })
+    }
+
+    /// The places of NICs that another node says have no carrier.
+    fn said_dark(&self, plan: &Prepared, node: NodeId) -> Option<&BTreeSet<usize>> {
+        let report = self.healing.reports.get(&origin(plan.index.node(node)))?;
+        (report.generation == plan.digest()).then_some(&report.dark)
     }
 
     /// What a node says of its hops; also while it has the other one of two plans.
@@ -209,6 +239,12 @@ impl Engine {
         let dark = links.filter(|(_, link)| link.up && !link.carrier);
         dark.map(|(name, _)| name).chain(&self.dark).cloned().collect()
     }
+}
+
+/// The places of this node's NICs without carrier; `dark`: their names.
+pub(super) fn dark_places(plan: &Prepared, dark: &BTreeSet<&str>) -> BTreeSet<usize> {
+    let nics = (0..).map_while(|at| plan.index.parts.nic(plan.id, at));
+    nics.enumerate().filter(|(_, (_, nic))| dark.contains(nic)).map(|(at, _)| at).collect()
 }
 
 /// Is a node there, but by echoes alone, as its neighbours say?

@@ -101,6 +101,23 @@ fn a_cable_between_two_others_is_gone_round_and_taken_again() {
 }
 
 #[test]
+fn a_cable_is_gone_round_by_the_word_of_the_end_that_has_no_carrier() {
+    let mut ring = Ring::new();
+    ring.hears(&all(&[]));
+    let hops = ring.plan.layout().unwrap().neighbours(NodeId(2));
+    let dark = hops.iter().find(|hop| hop.to == NodeId(1)).unwrap().nic;
+    let report = Report { dark: [dark].into(), ..ring.says(2, Some(1)) };
+    ring.host.input(Input::Reports([(ring.origin(2), Some(report.clone()))].into()));
+    ring.host.settle();
+    assert_eq!(ring.sends(2), [Some(5), None]);
+    // Where carriers stay, each end knows what it hears.
+    let report = Report { dark: [].into(), ..report };
+    ring.host.input(Input::Reports([(ring.origin(2), Some(report))].into()));
+    ring.host.settle();
+    assert_eq!(ring.sends(2), [Some(1), Some(5)]);
+}
+
+#[test]
 fn who_is_cut_off_has_no_route() {
     let mut ring = Ring::new();
     ring.hears(&all(&[(1, 2), (2, 1), (3, 4), (4, 3)]));
