@@ -112,7 +112,7 @@ impl Engine {
     }
 
     /// The places of NICs that another node says have no carrier.
-    fn said_dark(&self, plan: &Prepared, node: NodeId) -> Option<&BTreeSet<usize>> {
+    pub(super) fn said_dark(&self, plan: &Prepared, node: NodeId) -> Option<&BTreeSet<usize>> {
         let report = self.healing.reports.get(&origin(plan.index.node(node)))?;
         (report.generation == plan.digest()).then_some(&report.dark)
     }

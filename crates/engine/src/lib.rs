@@ -259,10 +259,13 @@ impl Engine {
                 }
             }
             Input::PathEvent { generation, down, held, up, silent } => {
-                self.seen(generation, &down, (&up, &silent), out);
+                self.seen(generation, [&down, &up, &silent], out);
                 self.doubt(generation, &down, &held, out);
             }
-            Input::Reports(reports) => self.reported(reports),
+            Input::Reports(reports) => {
+                self.reported(reports);
+                self.hear_dark(out);
+            }
             Input::Tick => {}
             call => self.call(call, out),
         }

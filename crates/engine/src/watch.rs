@@ -8,7 +8,7 @@ use tresse_base::id::{NodeId, PathId};
 use tresse_control::Alert;
 use tresse_liveness::{SendingInterface, WatchedPath, Watching};
 use tresse_reconcile::Nexthop;
-use tresse_slice::watch::Watch;
+use tresse_slice::watch::{Crossing, Watch};
 
 use super::gate::Gate;
 use super::vlans::mac_of;
@@ -91,16 +91,53 @@ impl Engine {
     pub(super) fn seen(
         &mut self,
         generation: [u8; 8],
-        down: &BTreeSet<PathId>,
-        (up, silent): (&BTreeSet<PathId>, &BTreeSet<PathId>),
+        event: [&BTreeSet<PathId>; 3],
         out: &mut Vec<Effect>,
     ) {
-        let Some(current) = self.stored.current.clone() else { return };
-        if generation != self.paths.watching.generation {
-            return;
+        if generation == self.paths.watching.generation {
+            self.paths.event = event.map(BTreeSet::clone);
+            self.paths.event_of = generation;
+            self.judge_paths(out);
         }
+    }
+
+    /// Records which NICs other nodes say have no carrier: their paths are not used from then on.
+    pub(super) fn hear_dark(&mut self, out: &mut Vec<Effect>) {
+        let Some(current) = self.stored.current.clone().filter(|_| self.settings.bfd) else {
+            return;
+        };
+        let of = |node: NodeId| {
+            let dark = self.said_dark(&current, node).into_iter().flatten();
+            dark.map(move |nic| (node, *nic))
+        };
+        let others = (0..current.nodes).map(NodeId).filter(|node| *node != current.id);
+        let dark: BTreeSet<(NodeId, usize)> = others.flat_map(of).collect();
+        if dark != self.paths.dark {
+            self.paths.dark = dark;
+            if self.paths.event_of == self.paths.watching.generation {
+                self.judge_paths(out);
+            }
+        }
+    }
+
+    /// Finds which of the watched paths are not used.
+    fn judge_paths(&mut self, out: &mut Vec<Effect>) {
+        let Some(current) = self.stored.current.clone() else { return };
         let watches = &current.watches;
-        let broken = watches.broken(down, up);
+        let [down, up, silent] = &self.paths.event;
+        // Who answers echoes by a path without a daemon has said nothing of its carrier since.
+        let is_proven = |watch: &Watch| up.contains(&watch.id) && silent.contains(&watch.id);
+        let is_dark = |wire: &Crossing| match wire {
+            Crossing::In(node, nic) | Crossing::Out(node, nic) => {
+                self.paths.dark.contains(&(*node, *nic))
+            }
+            Crossing::Between(_) => false,
+        };
+        let is_dead = |watch: &&Watch| watch.wires.iter().any(is_dark) && !is_proven(watch);
+        let dead: BTreeSet<PathId> =
+            watches.paths().iter().filter(is_dead).map(|watch| watch.id).collect();
+        let (up, silent) = (&(up - &dead), &silent.clone());
+        let broken = watches.broken(&(down | &dead), up);
         let before = std::mem::replace(&mut self.paths.broken, broken);
         let broken = &self.paths.broken;
         let paths = |of: &BTreeSet<PathId>| -> Vec<&Watch> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tresse_base::id::PathId;
+use tresse_base::id::{NodeId, PathId};
 use tresse_liveness::Watching;
 use tresse_reconcile::Nexthop;
 use tresse_slice::watch::Watches;
@@ -16,6 +16,12 @@ pub(super) struct Paths {
     pub(super) watches: Arc<Watches>,
     /// The list last sent to failure detection.
     pub(super) watching: Watching,
+    /// What failure detection said last of them: broken, proven, and without a session that is up.
+    pub(super) event: [BTreeSet<PathId>; 3],
+    /// That of the list of paths which it names.
+    pub(super) event_of: [u8; 8],
+    /// The NICs that other nodes say have no carrier.
+    pub(super) dark: BTreeSet<(NodeId, usize)>,
     /// Paths of the plan in force that are not used, as they are broken. What is stored are their first hops,
     /// which outlive plans.
     pub(super) broken: BTreeSet<PathId>,

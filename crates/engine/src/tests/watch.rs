@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use tresse_base::id::{NodeId, PathId};
 use tresse_base::units::Prefix;
+use tresse_frame::records::Origin;
+use tresse_liveness::records::Report;
 use tresse_plan::Plan;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Observed};
-use tresse_slice::watch::Watches;
+use tresse_slice::watch::{Crossing, Watch, Watches};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::{Host, Input, Prepared};
-use crate::Stored;
+use crate::{Stored, digest};
 
 pub(super) fn plan(plan: &Plan, node: NodeId) -> Prepared {
     let mut prepared = Prepared::new(plan, node, "text".into(), None);
@@ -91,6 +93,48 @@ fn a_broken_path_gives_way_to_the_other_and_comes_back() {
     assert_eq!(host.kernel.observed.routes, before.routes);
     assert_eq!(self::changed(&before, &host.kernel.observed), BTreeSet::new());
     assert!(host.published.iter().any(|(kind, _)| kind == "path-up"));
+}
+
+#[test]
+fn a_path_into_a_nic_whose_node_says_that_it_has_no_carrier_is_not_used() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    let peer = NodeId(5);
+    let watch = prepared.watches.paths().iter().find(|watch| watch.id.dst == peer).unwrap();
+    let into = |wire: &Crossing| match wire {
+        Crossing::In(node, nic) if *node == peer => Some(*nic),
+        _ => None,
+    };
+    let nic = watch.wires.iter().find_map(into).unwrap();
+    let says = |host: &mut Host, dark: &[usize]| {
+        let origin = Origin(u64::from_be_bytes(digest(prepared.index.node(peer))));
+        let dark = dark.iter().copied().collect();
+        let report = Report { generation: prepared.digest(), dark, ..Report::default() };
+        host.input(Input::Reports([(origin, Some(report))].into()));
+        host.settle();
+        host.engine.status(0).broken.len()
+    };
+    assert_eq!(says(&mut host, &[]), 0);
+    let into_it = |watch: &&Watch| watch.wires.iter().any(|wire| into(wire) == Some(nic));
+    let dead: BTreeSet<PathId> =
+        prepared.watches.paths().iter().filter(into_it).map(|watch| watch.id).collect();
+    assert_eq!(says(&mut host, &[nic]), dead.len());
+    // Its daemon is dead, and its kernel answers by that path: what it said is old.
+    let paths = prepared.watches.paths().iter().map(|watch| watch.id);
+    let event = |silent| Input::PathEvent {
+        generation: prepared.digest(),
+        down: BTreeSet::new(),
+        held: BTreeSet::new(),
+        up: paths.clone().collect(),
+        silent,
+    };
+    host.input(event(dead.clone()));
+    host.settle();
+    assert!(host.engine.status(0).broken.is_empty());
+    host.input(event(BTreeSet::new()));
+    host.settle();
+    assert_eq!(host.engine.status(0).broken.len(), dead.len());
+    assert_eq!(says(&mut host, &[]), 0);
 }
 
 #[test]
