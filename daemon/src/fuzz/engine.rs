@@ -269,11 +269,13 @@ impl Host {
         let states = [PathState::Unknown, PathState::Sound, PathState::Broken, PathState::Held];
         let (paths, hops) = (bytes.below(40), bytes.below(12));
         let mut some = |count| (0..count).map(|_| states[bytes.below(4)]).collect();
+        let (paths, hops) = (some(paths), some(hops));
         let report = Report {
             generation: self.watching.generation,
+            dark: (0..4).filter(|_| bytes.below(4) == 3).collect(),
             ranks: 2,
-            paths: some(paths),
-            hops: some(hops),
+            paths,
+            hops,
             ..Report::default()
         };
         let origin = Origin(u64::from_be_bytes(digest(current.index.node(NodeId::from(node)))));

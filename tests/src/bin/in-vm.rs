@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use tresse_lab::vm::{ExecRequest, RequestError, Vm, VmOptions};
 use tresse_tests::program;
@@ -44,7 +45,20 @@ fn run() -> Result<i32, String> {
     }
     let cwd = Some("/tmp".into());
     let request = ExecRequest { argv, env, cwd, forward_signals: true, ..ExecRequest::default() };
-    vm.exec(&request, &mut io::stdout(), &mut io::stderr()).map_err(words)
+    let ended = vm.exec(&request, &mut io::stdout(), &mut io::stderr());
+    ended.map_err(|error| format!("{error}{}", last_words(&vm)))
+}
+
+/// What a machine that has ended by itself said last.
+fn last_words(vm: &Vm) -> String {
+    std::thread::sleep(Duration::from_secs(1));
+    if vm.pid().is_some() {
+        return String::new();
+    }
+    let console = std::fs::read(vm.console()).unwrap_or_default();
+    let console = String::from_utf8_lossy(&console);
+    let lines: Vec<&str> = console.lines().map(str::trim_end).collect();
+    format!("\nthe machine has ended:\n{}", lines[lines.len().saturating_sub(80)..].join("\n"))
 }
 
 /// Ends the machine and removes its state directory, whose files are large.

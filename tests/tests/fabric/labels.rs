@@ -2,9 +2,14 @@
 //! engine. Judged by what `tcpdump` captures at the switches.
 
 use std::fs::File;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
+use pnet::packet::ip::IpNextHeaderProtocols;
+use pnet::packet::ipv4::{self, MutableIpv4Packet};
+use pnet::packet::udp::MutableUdpPacket;
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_base::units::Mac;
 use tresse_lab::blueprint::port_name;
@@ -145,27 +150,42 @@ impl Scene<'_> {
         let addresses = &self.lab.now.plan.addresses().node;
         let [src, dst] =
             [self.first.from, self.second.to].map(|node| match addresses[node.index()][0] {
-                std::net::IpAddr::V4(address) => address.octets(),
-                std::net::IpAddr::V6(_) => unreachable!("the plan has IPv4"),
+                IpAddr::V4(address) => address,
+                IpAddr::V6(_) => unreachable!("the plan has IPv4"),
             });
         let mark = format!("{MARK}{number:02}.");
-        let mut frame = [&to[..], &from, &0x8847_u16.to_be_bytes()].concat();
-        for (at, (label, ttl)) in stack.iter().enumerate() {
+        let mut udp = vec![0; MutableUdpPacket::minimum_packet_size() + mark.len()];
+        let length = udp.len() as u16;
+        let mut packet = MutableUdpPacket::new(&mut udp).unwrap();
+        packet.set_source(9);
+        packet.set_destination(9);
+        packet.set_length(length);
+        packet.set_payload(mark.as_bytes());
+        let mut ip = vec![0; MutableIpv4Packet::minimum_packet_size() + udp.len()];
+        let length = ip.len() as u16;
+        let mut packet = MutableIpv4Packet::new(&mut ip).unwrap();
+        packet.set_version(4);
+        packet.set_header_length(5);
+        packet.set_total_length(length);
+        packet.set_ttl(64);
+        packet.set_next_level_protocol(IpNextHeaderProtocols::Udp);
+        packet.set_source(src);
+        packet.set_destination(dst);
+        packet.set_checksum(ipv4::checksum(&packet.to_immutable()));
+        packet.set_payload(&udp);
+        // Not by our own code, which is what is attacked.
+        let entry = |(at, (label, ttl)): (usize, &(u32, u8))| {
             let bottom = u32::from(at + 1 == stack.len());
-            frame.extend((label << 12 | bottom << 8 | u32::from(*ttl)).to_be_bytes());
-        }
-        let length = 20 + 8 + mark.len() as u16;
-        let mut ip =
-            [&[0x45, 0][..], &length.to_be_bytes(), &[0, 0, 0, 0, 64, 17, 0, 0], &src, &dst]
-                .concat();
-        let sum: u32 = ip.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
-        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-        ip[10..12].copy_from_slice(&sum.to_be_bytes());
-        frame.extend(ip);
-        frame.extend([0, 9, 0, 9]);
-        frame.extend((8 + mark.len() as u16).to_be_bytes());
-        frame.extend([0, 0]);
-        frame.extend(mark.as_bytes());
+            (label << 12 | bottom << 8 | u32::from(*ttl)).to_be_bytes()
+        };
+        let stack = stack.iter().enumerate().flat_map(entry);
+        let payload: Vec<u8> = stack.chain(ip).collect();
+        let mut frame = vec![0; MutableEthernetPacket::minimum_packet_size() + payload.len()];
+        let mut packet = MutableEthernetPacket::new(&mut frame).unwrap();
+        packet.set_destination(to.into());
+        packet.set_source(from.into());
+        packet.set_ethertype(EtherTypes::Mpls);
+        packet.set_payload(&payload);
         frame
     }
 }

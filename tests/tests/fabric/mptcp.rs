@@ -47,14 +47,11 @@ fn lab(up: fn(&str, &[&str]) -> Lab, options: &[&str]) -> Lab {
 fn use_all_that_is_shared() {
     let lab = lab(Lab::up_alone, &["--shape"]);
     let [a, both, one] = [0, 1, 2].map(NodeId);
-    // By other NICs than those of the pair that shares two: both are measured at once.
-    let (plain, single) = std::thread::scope(|scope| {
-        let single = scope.spawn(|| rate_of(&lab, a, one, MPTCP, 2));
-        (rate_of(&lab, a, both, TCP, 1), single.join().unwrap())
-    });
+    let plain = rate_of(&lab, a, both, TCP, 1);
     // A subflow from the address of each NIC that leads there, beside the connection's first.
     let [two, back] = [(a, both), (both, a)]
         .map(|(src, dst)| best(1.8 * plain, || rate_of(&lab, src, dst, MPTCP, 3)));
+    let single = rate_of(&lab, a, one, MPTCP, 2);
     eprintln!(
         "TCP {plain:.1} Mbit/s; MPTCP over two shared NICs {two:.1} and {back:.1}, over one \
          {single:.1}"

@@ -172,10 +172,12 @@ fn qemu(dir: &Path, image: &Image, options: &VmOptions, accel: &str) -> Command 
         "file={},if=none,id=root,format=raw,readonly=on",
         escaped(&image.root().to_string_lossy())
     );
+    // A kernel that stands still ends after two minutes, and its console says where.
     // With random addresses every run of a program has its libraries elsewhere, and QEMU translates their code anew:
     // programs of a lab then take two to four times as long.
     let line = format!(
-        "console=ttyS0 quiet panic=-1 tsc=unstable mitigations=off norandmaps random.trust_cpu=on \
+        "console=ttyS0 quiet panic=-1 softlockup_panic=1 watchdog_thresh=60 tsc=unstable \
+         mitigations=off norandmaps random.trust_cpu=on \
          {IDLE_PARAMETER}{} -- {}",
         options.idle.as_secs(),
         options.init_args.join(" ")
