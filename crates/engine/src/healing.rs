@@ -88,7 +88,9 @@ impl Engine {
         let remaining = current.index.remaining.as_ref();
         let own = remaining.map(|remaining| self.own_words(&current, remaining, &dark));
         let own_dark = dark_places(&current, &dark);
-        if let Some(report) = own.as_ref().map(|own| report_of(&current, own, &own_dark))
+        // Before the kernel was looked at nothing is known of carriers.
+        let report = own.as_ref().map(|own| report_of(&current, own, &own_dark));
+        if let Some(report) = report.filter(|_| self.view.is_some())
             && self.healing.said.as_ref() != Some(&report)
         {
             self.healing.said = Some(report.clone());

@@ -153,9 +153,9 @@ pub struct View {
 pub struct Changes {
     /// Were events lost?
     pub overrun: bool,
-    /// Interfaces that have lost their carrier.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub dark: BTreeSet<String>,
+    /// Of interfaces that changed: whether they have carrier, or are not set up.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub carriers: BTreeMap<String, bool>,
 }
 
 /// The result of one [`Effect::Execute`]: which kernel operations took effect, and the errors of

@@ -266,6 +266,7 @@ impl Engine {
                 self.reported(reports);
                 self.hear_dark(out);
             }
+            Input::Tick if self.dark_until().is_some_and(|at| at <= now) => self.hear_dark(out),
             Input::Tick => {}
             call => self.call(call, out),
         }
@@ -286,6 +287,7 @@ impl Engine {
         let transition = self.transition.deadline().filter(|_| self.stored.in_transition);
         jobs.chain(canaries)
             .chain(self.healing.recalled_until)
+            .chain(self.dark_until())
             .chain(transition)
             .chain(self.refresh.values().map(|r| r.due))
             .min()
@@ -343,7 +345,12 @@ impl Engine {
         self.count("kernel_changes_total");
         self.is_as_seen = false;
         // What others are to know of it is said before the kernel is looked at.
-        self.dark.extend(changes.dark.iter().cloned());
+        for (interface, has_carrier) in &changes.carriers {
+            match has_carrier {
+                true => self.dark.remove(interface),
+                false => self.dark.insert(interface.clone()),
+            };
+        }
         if changes.overrun {
             self.count("kernel_overruns_total");
             publish(

@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 
 use tresse_control::{Alert, Difference, NodeError, PendingLine};
-use tresse_reconcile::{Planned, inverse};
+use tresse_reconcile::{Operation, Planned, inverse};
 
 use super::job::{Job, Phase, Purpose};
 use super::target::{also_observed, engine_sysctls, join_sysctls};
@@ -27,6 +27,20 @@ use super::{
 
 /// Rounds of execute and verify after which a transaction has failed to converge.
 const ROUNDS: u32 = 4;
+
+/// Does an operation say by which of its paths a destination is reached, and nothing else?
+const fn moves_path(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::AddNexthop { .. }
+            | Operation::AddGroup { .. }
+            | Operation::DeleteNexthop { .. }
+            | Operation::AddRoute { .. }
+            | Operation::DeleteRoute { .. }
+            | Operation::AddTableRoute { .. }
+            | Operation::DeleteTableRoute { .. }
+    )
+}
 
 impl Engine {
     /// Starts a transaction with what was last seen of the kernel, if it is as it was then: what is urgent does not wait
@@ -111,6 +125,13 @@ impl Engine {
             job.lines = comparison.operations.iter().map(line).collect();
             self.view = Some(view);
             return self.answer(&job, out);
+        }
+        let moves_paths =
+            comparison.operations.iter().all(|planned| moves_path(&planned.operation));
+        if job.recalls && !moves_paths {
+            job.recalls = false;
+            self.view = Some(view);
+            return self.observe(job, out);
         }
         if !verifying
             && job.purpose == Purpose::Converge

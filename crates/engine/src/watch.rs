@@ -16,6 +16,9 @@ use super::{Effect, Engine, Prepared, publish};
 
 /// Number of path events that are reported one by one if many paths break or return at once.
 const MAX_PUBLISHED: usize = 8;
+/// So long a node is believed that a NIC has no carrier. It may be back earlier, but what comes back is not trusted at
+/// once; and its node may not be able to say so. Longer than failure detection takes.
+const DARK_MS: u64 = 10_000;
 
 impl Engine {
     /// Gives failure detection the paths to watch, if they have changed.
@@ -95,29 +98,48 @@ impl Engine {
         out: &mut Vec<Effect>,
     ) {
         if generation == self.paths.watching.generation {
+            self.note_dark();
             self.paths.event = event.map(BTreeSet::clone);
             self.paths.event_of = generation;
             self.judge_paths(out);
         }
     }
 
-    /// Records which NICs other nodes say have no carrier: their paths are not used from then on.
+    /// Takes paths over NICs that other nodes have just said to have no carrier for broken, and leaves those to failure
+    /// detection that they said so of a while ago.
     pub(super) fn hear_dark(&mut self, out: &mut Vec<Effect>) {
+        if self.note_dark() && self.paths.event_of == self.paths.watching.generation {
+            self.judge_paths(out);
+        }
+    }
+
+    /// Notes which NICs other nodes say have no carrier. Returns whether paths are to be judged anew.
+    fn note_dark(&mut self) -> bool {
         let Some(current) = self.stored.current.clone().filter(|_| self.settings.bfd) else {
-            return;
+            self.paths.dark.clear();
+            return false;
         };
         let of = |node: NodeId| {
             let dark = self.said_dark(&current, node).into_iter().flatten();
             dark.map(move |nic| (node, *nic))
         };
         let others = (0..current.nodes).map(NodeId).filter(|node| *node != current.id);
-        let dark: BTreeSet<(NodeId, usize)> = others.flat_map(of).collect();
-        if dark != self.paths.dark {
-            self.paths.dark = dark;
-            if self.paths.event_of == self.paths.watching.generation {
-                self.judge_paths(out);
-            }
+        let said: BTreeSet<(NodeId, usize)> = others.flat_map(of).collect();
+        let (now, paths) = (self.now, &mut self.paths);
+        let before: BTreeSet<(NodeId, usize)> = paths.dark.keys().copied().collect();
+        if paths.dark_of != current.digest() {
+            paths.dark_of = current.digest();
+            (paths.said_dark, paths.dark) = Default::default();
         }
+        paths.dark.retain(|_, until| *until > now);
+        paths.dark.extend(said.difference(&paths.said_dark).map(|nic| (*nic, now + DARK_MS)));
+        paths.said_dark = said;
+        !before.iter().eq(paths.dark.keys())
+    }
+
+    /// When [`hear_dark`](Self::hear_dark) has something to do without a report.
+    pub(super) fn dark_until(&self) -> Option<u64> {
+        self.paths.dark.values().min().copied()
     }
 
     /// Finds which of the watched paths are not used.
@@ -129,7 +151,7 @@ impl Engine {
         let is_proven = |watch: &Watch| up.contains(&watch.id) && silent.contains(&watch.id);
         let is_dark = |wire: &Crossing| match wire {
             Crossing::In(node, nic) | Crossing::Out(node, nic) => {
-                self.paths.dark.contains(&(*node, *nic))
+                self.paths.dark.contains_key(&(*node, *nic))
             }
             Crossing::Between(_) => false,
         };

@@ -1,7 +1,7 @@
 //! The engine's record of the paths that BFD watches: the list last sent, and which paths are
 //! broken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tresse_base::id::{NodeId, PathId};
@@ -20,8 +20,13 @@ pub(super) struct Paths {
     pub(super) event: [BTreeSet<PathId>; 3],
     /// That of the list of paths which it names.
     pub(super) event_of: [u8; 8],
+    /// The plan of `said_dark` and `dark`.
+    pub(super) dark_of: [u8; 8],
     /// The NICs that other nodes say have no carrier.
-    pub(super) dark: BTreeSet<(NodeId, usize)>,
+    pub(super) said_dark: BTreeSet<(NodeId, usize)>,
+    /// Those that they said so of a short while ago, and until when that is believed: by then failure detection knows
+    /// better.
+    pub(super) dark: BTreeMap<(NodeId, usize), u64>,
     /// Paths of the plan in force that are not used, as they are broken. What is stored are their first hops,
     /// which outlive plans.
     pub(super) broken: BTreeSet<PathId>,

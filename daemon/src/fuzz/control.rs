@@ -93,8 +93,9 @@ async fn converse(bytes: &[u8], socket: &Path, connect: Connect<'_>) {
         let stream = if is_root { Connected::connect(socket) } else { connect(socket) };
         let stream = stream.expect("the socket listens");
         // Who runs this is not always root.
-        let has_place = nix::unistd::geteuid().is_root() && is_root || places > 0;
-        if !is_root {
+        let is_free = nix::unistd::geteuid().is_root() && is_root;
+        let has_place = is_free || places > 0;
+        if !is_free {
             places = places.saturating_sub(1);
         }
         let asks = if has_place && !is_hasty { calls(sends) } else { 0 };

@@ -239,9 +239,8 @@ impl Host {
             (link.carrier, link.up) = (what & 1 == 1, what & 6 != 0);
         }
         let link = self.kernel.observed.links.get(&nic);
-        let dark = link.filter(|link| link.up && !link.carrier).map(|_| nic);
-        let dark = dark.into_iter().collect();
-        self.input(Input::Changed(Changes { dark, ..Changes::default() }));
+        let carriers = link.map(|link| (nic, !link.up || link.carrier)).into_iter().collect();
+        self.input(Input::Changed(Changes { carriers, ..Changes::default() }));
     }
 
     /// A node announces itself, or says something of its paths.

@@ -91,7 +91,7 @@ impl Daemon {
                     }
                     self.forwarder.refresh();
                     self.source.refresh();
-                    self.step(Input::Changed(Changes { overrun, dark: changes.take_dark() }));
+                    self.step(Input::Changed(Changes { overrun, carriers: changes.take_carriers() }));
                 }
                 event = self.detector.path_event() => {
                     // What came before a neighbour began anew is no word of it.

@@ -6,7 +6,7 @@
 //! collected for 5 ms after the first one, or 1 ms if a link changed (K23: when a NIC loses
 //! carrier, each of its VLAN interfaces has an event).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
@@ -78,7 +78,7 @@ pub struct KernelEvents {
     socket: AsyncFd<OwnedFd>,
     buffer: Vec<u8>,
     pending: BTreeSet<KernelEvent>,
-    dark: BTreeSet<String>,
+    carriers: BTreeMap<String, bool>,
     until: Option<Instant>,
 }
 
@@ -100,14 +100,14 @@ impl KernelEvents {
             socket: readiness::watch(socket.as_fd().try_clone_to_owned()?)?,
             buffer: vec![0; RECEIVE_BYTES],
             pending: BTreeSet::new(),
-            dark: BTreeSet::new(),
+            carriers: BTreeMap::new(),
             until: None,
         })
     }
 
-    /// The interfaces that are set up and have lost their carrier since the last call, and not got it again.
-    pub fn take_dark(&mut self) -> BTreeSet<String> {
-        std::mem::take(&mut self.dark)
+    /// The interfaces that have changed since the last call: whether each has carrier, or is not set up, or gone.
+    pub fn take_carriers(&mut self) -> BTreeMap<String, bool> {
+        std::mem::take(&mut self.carriers)
     }
 
     /// Returns what changed since the last call: at least one event, each kind once, in the order
@@ -148,7 +148,7 @@ impl KernelEvents {
 
     /// Reads one datagram of events into `pending`, or clears readiness and returns false.
     fn drain(&mut self) -> io::Result<bool> {
-        let Self { socket, buffer, pending, dark, .. } = self;
+        let Self { socket, buffer, pending, carriers, .. } = self;
         let received = socket.try_io(tokio::io::Interest::READABLE, |socket| {
             recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT).map_err(io::Error::from)
         });
@@ -156,13 +156,11 @@ impl KernelEvents {
             Ok(length) => {
                 for message in Messages(&buffer[..length]).flatten() {
                     pending.extend(event(&message));
-                    if message.kind == libc::RTM_NEWLINK
-                        && let Ok(link) = Link::parse(message.payload)
-                    {
-                        match link.is_up() && !link.flags.contains(LinkFlags::LowerUp) {
-                            true => dark.insert(link.name),
-                            false => dark.remove(&link.name),
-                        };
+                    let is_link = matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK);
+                    if is_link && let Ok(link) = Link::parse(message.payload) {
+                        let is_gone = message.kind == libc::RTM_DELLINK || !link.is_up();
+                        let has_carrier = is_gone || link.flags.contains(LinkFlags::LowerUp);
+                        carriers.insert(link.name, has_carrier);
                     }
                 }
                 Ok(true)
