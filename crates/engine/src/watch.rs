@@ -16,9 +16,11 @@ use super::{Effect, Engine, Prepared, publish};
 
 /// Number of path events that are reported one by one if many paths break or return at once.
 const MAX_PUBLISHED: usize = 8;
-/// So long a node is believed that a NIC has no carrier. It may be back earlier, but what comes back is not trusted at
-/// once; and its node may not be able to say so. Longer than failure detection takes.
+/// So long a node is believed that a NIC has no carrier, as it may not be able to take that back: longer than failure
+/// detection takes.
 const DARK_MS: u64 = 10_000;
+/// So long a NIC is not trusted whose carrier is back.
+const BACK_MS: u64 = 1000;
 
 impl Engine {
     /// Gives failure detection the paths to watch, if they have changed.
@@ -130,6 +132,9 @@ impl Engine {
         if paths.dark_of != current.digest() {
             paths.dark_of = current.digest();
             (paths.said_dark, paths.dark) = Default::default();
+        }
+        for nic in paths.said_dark.difference(&said) {
+            paths.dark.entry(*nic).and_modify(|until| *until = (*until).min(now + BACK_MS));
         }
         paths.dark.retain(|_, until| *until > now);
         paths.dark.extend(said.difference(&paths.said_dark).map(|nic| (*nic, now + DARK_MS)));

@@ -133,6 +133,9 @@ fn a_path_into_a_nic_whose_node_says_that_it_has_no_carrier_is_not_used() {
     assert_eq!(host.engine.status(0).broken.len(), dead.len());
     // What comes back is not trusted at once; after a while failure detection alone says what is broken.
     assert_eq!(says(&mut host, &[]), dead.len());
+    host.now += 1000;
+    host.input(Input::Tick);
+    assert!(host.engine.status(0).broken.is_empty());
     assert_eq!(says(&mut host, &[nic]), dead.len());
     host.now += 10_000;
     host.input(Input::Tick);
