@@ -153,7 +153,7 @@ pub struct View {
 pub struct Changes {
     /// Were events lost?
     pub overrun: bool,
-    /// Of interfaces that changed: whether they have carrier, or are not set up.
+    /// Interfaces that changed: `false` for one that is set up and has no carrier.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub carriers: BTreeMap<String, bool>,
 }

@@ -16,10 +16,10 @@ use super::{Effect, Engine, Prepared, publish};
 
 /// Number of path events that are reported one by one if many paths break or return at once.
 const MAX_PUBLISHED: usize = 8;
-/// So long a node is believed that a NIC has no carrier, as it may not be able to take that back: longer than failure
-/// detection takes.
+/// How long paths over a NIC are not used for the word of its node that it has no carrier: longer than failure detection
+/// takes, which alone decides from then on. The node may have stopped, and cannot take its word back.
 const DARK_MS: u64 = 10_000;
-/// So long a NIC is not trusted whose carrier is back.
+/// How long they are still not used after its node has said that the carrier is back.
 const BACK_MS: u64 = 1000;
 
 impl Engine {
@@ -107,8 +107,8 @@ impl Engine {
         }
     }
 
-    /// Takes paths over NICs that other nodes have just said to have no carrier for broken, and leaves those to failure
-    /// detection that they said so of a while ago.
+    /// Judges the paths anew if the NICs have changed that other nodes say have no carrier, or if the time is over
+    /// for which one of them is believed.
     pub(super) fn hear_dark(&mut self, out: &mut Vec<Effect>) {
         if self.note_dark() && self.paths.event_of == self.paths.watching.generation {
             self.judge_paths(out);
@@ -152,7 +152,7 @@ impl Engine {
         let Some(current) = self.stored.current.clone() else { return };
         let watches = &current.watches;
         let [down, up, silent] = &self.paths.event;
-        // Who answers echoes by a path without a daemon has said nothing of its carrier since.
+        // A node whose kernel answers echoes while its daemon is silent: the word of its daemon is old.
         let is_proven = |watch: &Watch| up.contains(&watch.id) && silent.contains(&watch.id);
         let is_dark = |wire: &Crossing| match wire {
             Crossing::In(node, nic) | Crossing::Out(node, nic) => {

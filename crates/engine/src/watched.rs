@@ -18,14 +18,13 @@ pub(super) struct Paths {
     pub(super) watching: Watching,
     /// What failure detection said last of them: broken, proven, and without a session that is up.
     pub(super) event: [BTreeSet<PathId>; 3],
-    /// That of the list of paths which it names.
+    /// Generation of the list of paths that `event` is of.
     pub(super) event_of: [u8; 8],
-    /// The plan of `said_dark` and `dark`.
+    /// Digest of the plan that `said_dark` and `dark` are of.
     pub(super) dark_of: [u8; 8],
     /// The NICs that other nodes say have no carrier.
     pub(super) said_dark: BTreeSet<(NodeId, usize)>,
-    /// Those that they said so of a short while ago, and until when that is believed: by then failure detection knows
-    /// better.
+    /// Those of them whose paths are not used for that reason alone, and until when.
     pub(super) dark: BTreeMap<(NodeId, usize), u64>,
     /// Paths of the plan in force that are not used, as they are broken. What is stored are their first hops,
     /// which outlive plans.

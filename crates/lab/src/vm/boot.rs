@@ -172,7 +172,8 @@ fn qemu(dir: &Path, image: &Image, options: &VmOptions, accel: &str) -> Command 
         "file={},if=none,id=root,format=raw,readonly=on",
         escaped(&image.root().to_string_lossy())
     );
-    // A kernel that stands still ends after two minutes, and its console says where.
+    // A kernel whose processors are stuck for two minutes panics, and its console shows where they were stuck.
+    //
     // With random addresses every run of a program has its libraries elsewhere, and QEMU translates their code anew:
     // programs of a lab then take two to four times as long.
     let line = format!(

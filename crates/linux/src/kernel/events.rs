@@ -105,7 +105,7 @@ impl KernelEvents {
         })
     }
 
-    /// The interfaces that have changed since the last call: whether each has carrier, or is not set up, or gone.
+    /// The interfaces that have changed since the last call: `false` for one that is set up and has no carrier.
     pub fn take_carriers(&mut self) -> BTreeMap<String, bool> {
         std::mem::take(&mut self.carriers)
     }
