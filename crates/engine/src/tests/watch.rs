@@ -11,7 +11,7 @@ use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Observed};
 use tresse_slice::watch::{Crossing, Watch, Watches};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
-use super::{Host, Input, Prepared};
+use super::{Effect, Host, Input, Prepared};
 use crate::{Stored, digest};
 
 pub(super) fn plan(plan: &Plan, node: NodeId) -> Prepared {
@@ -141,6 +141,20 @@ fn a_path_into_a_nic_whose_node_says_that_it_has_no_carrier_is_not_used() {
     host.input(Input::Tick);
     assert!(host.engine.status(0).broken.is_empty());
     assert_eq!(says(&mut host, &[]), 0);
+}
+
+#[test]
+fn routes_round_a_failure_wait_neither_for_a_look_at_the_kernel_nor_for_the_disk() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    host.recording.clear();
+    path_event(&mut host, &[prepared.watches.paths()[0].id]);
+    let effects: Vec<&Effect> = host.recording.iter().flat_map(|(_, _, effects)| effects).collect();
+    let first = |is: fn(&Effect) -> bool| effects.iter().position(|effect| is(effect)).unwrap();
+    let changed = first(|effect| matches!(effect, Effect::Execute(_)));
+    let looked = first(|effect| matches!(effect, Effect::Observe { .. }));
+    let written = first(|effect| matches!(effect, Effect::Persist(_)));
+    assert!(changed < looked && looked < written, "{effects:?}");
 }
 
 #[test]
