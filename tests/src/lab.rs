@@ -388,13 +388,14 @@ impl Lab {
         }
     }
 
-    /// `tresse status` on one node says that it is in sync.
+    /// Waits until `tresse status` on one node says that all is well: what ended before it was noticed is
+    /// noticed after all, a detection time later.
     ///
     /// # Errors
-    /// It says something else.
+    /// The last thing that it said.
     pub fn status(&self, node: &str) -> Result<(), String> {
         let socket = self.directory.socket(node).display().to_string();
-        program::output(&["status", "--socket", &socket]).map(drop)
+        eventually(|| program::output(&["status", "--socket", &socket]).map(drop))
     }
 
     /// Waits until every ordered pair answers one `ping`.

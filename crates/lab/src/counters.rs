@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{self, RunError};
+use crate::script::COUNT_PREFERENCES;
 use crate::state::{Directory, LabState, StateError};
 
 /// Frames and bytes that crossed one cable in one direction on one VLAN.
@@ -163,7 +164,11 @@ fn filtered(record: &LabState, netns: &str, switch: &str) -> Result<Filtered, Co
         })?;
         for filter in filters {
             let (Some(options), Some(pref)) = (filter.options, filter.pref) else { continue };
-            let kind = if pref == 1 { FrameKind::Announcement } else { FrameKind::Other };
+            let kind = match COUNT_PREFERENCES.map(|of_kind| of_kind == pref) {
+                [true, _] => FrameKind::Announcement,
+                [_, true] => FrameKind::Other,
+                _ => continue,
+            };
             let Some(vid) = options.keys.and_then(|k| k.vlan_id) else { continue };
             let Some(action) = options.actions.into_iter().next() else { continue };
             let Stats { packets, bytes } = action.stats;

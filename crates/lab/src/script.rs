@@ -160,11 +160,16 @@ pub fn bucket(rate: Rate, mtu: u32) -> (u64, u64) {
     (burst, burst + (per_second / 50).clamp(24 * frame, (24 * frame).max(4 << 20)))
 }
 
+/// Preferences of the filters that count announcements, and all other frames. Below them is room for
+/// filters that disturb the lab: the first that decides ends the search.
+pub const COUNT_PREFERENCES: [u32; 2] = [101, 102];
+
 /// Two flower filters per VID on the way out of every port, and on the way in where a node is the
 /// other end: announcements, then all the rest. They only count: `action ok` ends the search and
 /// passes the frame on.
 fn count_announcements(text: &mut String, cable: &Cable, place: &str) {
     let ends = [(&cable.a, &cable.b), (&cable.b, &cable.a)];
+    let [announcements, others] = COUNT_PREFERENCES;
     for (port, far) in ends.into_iter().filter(|(e, _)| e.place == place && e.switch) {
         let dev = &port.interface;
         let _ = writeln!(text, "qdisc add dev {dev} clsact");
@@ -172,9 +177,9 @@ fn count_announcements(text: &mut String, cable: &Cable, place: &str) {
             let mut filter = |direction: &str| {
                 let _ = writeln!(
                     text,
-                    "filter add dev {dev} {direction} protocol 802.1q pref 1 handle {vid} flower \
+                    "filter add dev {dev} {direction} protocol 802.1q pref {announcements} handle {vid} flower \
                      vlan_id {vid} vlan_ethtype {ETHERTYPE:#06x} action ok\n\
-                     filter add dev {dev} {direction} protocol 802.1q pref 2 handle {vid} flower \
+                     filter add dev {dev} {direction} protocol 802.1q pref {others} handle {vid} flower \
                      vlan_id {vid} action ok"
                 );
             };

@@ -154,8 +154,8 @@ impl Deed {
             Self::Disturbed(how, (place, interface)) => {
                 let lines = match how {
                     Disturbance::Lossy => format!(
-                        "qdisc add dev {interface} clsact\n\
-                         filter add dev {interface} egress bpf da bytecode \"{THREE_OF_TEN}\"\n"
+                        "qdisc replace dev {interface} clsact\n\
+                         filter add dev {interface} egress pref 1 bpf da bytecode \"{THREE_OF_TEN}\"\n"
                     ),
                     Disturbance::Slow => {
                         format!(
@@ -193,8 +193,12 @@ impl Deed {
         match self {
             Self::Fails(fault) => fault.bring(lab.name(), lab.directory(), false),
             Self::Disturbed(how, (place, interface)) => {
-                let qdisc = if matches!(how, Disturbance::Lossy) { "clsact" } else { "root" };
-                tc(lab, place, &format!("qdisc del dev {interface} {qdisc}\n"))
+                // On a clsact qdisc are also filters of the daemon, and those that count for the lab.
+                let what = match how {
+                    Disturbance::Lossy => format!("filter del dev {interface} egress pref 1"),
+                    Disturbance::Slow => format!("qdisc del dev {interface} root"),
+                };
+                tc(lab, place, &format!("{what}\n"))
             }
             Self::Forgets(switch) => reconfigure(lab, switch, false),
             Self::Dead(node) => lab.start(node),

@@ -78,8 +78,6 @@ impl Sockets {
         self.ports.hold(&own.collect());
         let interfaces: BTreeSet<u32> =
             watching.interfaces.values().map(|interface| interface.ifindex).collect();
-        // Each change of plans brings interfaces with new numbers.
-        self.out.get_mut().retain(|ifindex, _| interfaces.contains(ifindex));
         if self.interfaces != interfaces {
             self.interfaces.clear();
             for (socket, ipv4) in self.incoming.iter().zip([true, false]) {
@@ -91,6 +89,12 @@ impl Sockets {
             self.interfaces = interfaces;
         }
         Ok(())
+    }
+
+    /// Closes the sockets of interfaces that are not watched: each change of plans brings interfaces with new
+    /// numbers.
+    pub fn close_others(&mut self, watched: &BTreeSet<u32>) {
+        self.out.get_mut().retain(|ifindex, _| watched.contains(ifindex));
     }
 
     /// How many ports of BFD are another program's.

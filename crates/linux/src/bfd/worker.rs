@@ -214,9 +214,11 @@ impl Worker {
         self.counting.taken.store(self.sockets.taken(), Relaxed);
         let paths = watching.paths.iter();
         let ends = paths.map(|path| (path.source, path.destination)).collect();
+        let interfaces = watching.interfaces.values().map(|interface| interface.ifindex).collect();
         self.table.set(watching, now, out);
-        // Before their peers are forgotten: sessions that end say so.
+        // Before their sockets are closed and their peers forgotten: sessions that end say so.
         self.send(out);
+        self.sockets.close_others(&interfaces);
         self.seal.retain(&ends);
     }
 

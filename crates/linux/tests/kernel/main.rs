@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how these tests fail")]
 
 mod announce;
+mod bfd;
 mod bulk;
 mod cables;
 mod chain;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     trials.extend(bulk::trials());
     trials.extend(events::trials());
     trials.extend(announce::trials());
+    trials.extend(bfd::trials());
     trials.extend(lldp::trials());
     trials.extend(packet::trials());
     trials.extend(push::trials());
