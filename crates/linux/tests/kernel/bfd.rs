@@ -73,8 +73,7 @@ fn closed() {
         }
         let up = |of: &Bfd| {
             let event = of.path_events();
-            let up = event.borrow().sessions.iter().any(|line| line.state == SessionState::Up);
-            up
+            event.borrow().sessions.iter().any(|line| line.state == SessionState::Up)
         };
         eventually("both are up", || ends.iter().all(up));
         assert_eq!(sockets(), 2 * 3, "cable {at}");
