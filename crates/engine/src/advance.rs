@@ -11,8 +11,9 @@ use tresse_control::Alert;
 use tresse_frame::announce::AnnouncementKind;
 
 use super::gate::Gate;
+use super::schedule::Cause;
 use super::transition::{BETWEEN, LINGER_MS, Senders, Sides, Talk, Transition, is_among};
-use super::{Effect, Engine, Prepared, publish};
+use super::{Effect, Engine, Prepared, Unsaved, publish};
 
 /// Interval of canaries for a missing peer on one VLAN, counted over all nodes.
 const ASK_MS: u64 = 1000;
@@ -91,9 +92,7 @@ impl Engine {
             None => heard.insert(interface.into(), BTreeSet::from([peer])).is_none(),
         };
         if first && !self.stored.moved {
-            self.moving = true;
-            let at = now + GATHER_MS;
-            self.converge_at = Some(self.converge_at.map_or(at, |due| due.min(at)));
+            self.schedule.request(now + GATHER_MS, Cause::Target);
         }
         first || before.is_none_or(|(by, _)| by != plan)
     }
@@ -183,7 +182,8 @@ impl Engine {
         let waits = patience.iter().any(|until| until.is_none_or(|until| until > now));
         self.transition.silent_at =
             patience.into_iter().flatten().filter(|until| *until > now).min();
-        let still = self.job.is_none() && self.converge_at.is_none() && !self.dirty;
+        let still =
+            self.job.is_none() && self.schedule.due().is_none() && self.unsaved < Unsaved::Journal;
         if !self.stored.moved {
             if self.transition.proven_at.is_some() && !waits && still {
                 // Stored first: after a crash it is still true.
@@ -247,10 +247,8 @@ impl Engine {
     }
 
     fn look_again(&mut self, now: u64) {
-        self.dirty = true;
-        self.converge_at = Some(now);
-        self.urgent = true;
-        self.moving = true;
+        self.unsaved = Unsaved::Journal;
+        self.schedule.request(now, Cause::Urgent);
     }
 }
 

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use tresse_control::NodeError;
 
 use super::job::{Job, Purpose};
-use super::{Effect, Engine, Input, Intent, Reply, WAITING_CALLS};
-
-/// A look at the kernel that takes longer is followed by a rest as long as what it took beyond this.
-const QUICK_LOOK_MS: u64 = 100;
+use super::schedule::Cause;
+use super::{Effect, Engine, Input, Intent, Reply, Unsaved, WAITING_CALLS};
 
 impl Engine {
     /// Queues a call, or refuses it if an operator's change is under way.
@@ -26,39 +24,21 @@ impl Engine {
 
     /// Compares the kernel with the plan at once, as a path has broken or come back.
     pub(super) fn go_round(&mut self) {
-        self.converge_at = Some(self.now);
-        self.urgent = true;
-        self.moving = true;
-        self.goes_round = true;
-    }
-
-    /// When the kernel is to be compared with the plan again.
-    pub(super) fn look_at(&self) -> Option<u64> {
-        self.converge_at.map(|at| at.max(self.rests_until))
+        self.schedule.request(self.now, Cause::Path);
     }
 
     /// Starts the next transaction that is due, if none is under way.
     pub(super) fn next_job(&mut self, now: u64, out: &mut Vec<Effect>) {
-        if self.job.is_none()
-            && let Some(since) = self.looking_since.take()
-        {
-            self.rests_until = now + (now - since).saturating_sub(QUICK_LOOK_MS);
+        if self.job.is_none() {
+            self.schedule.ended(now);
         }
         while self.job.is_none() {
             if self.confirm_at.is_some_and(|at| at <= now) {
                 self.rollback(None, out);
             } else if let Some(input) = self.waiting.pop_front() {
                 self.begin(now, input, out);
-            } else if self.look_at().is_some_and(|at| at <= now) {
-                if let Err(at) = self.looks.take(now)
-                    && !std::mem::take(&mut self.urgent)
-                {
-                    self.converge_at = Some(at);
-                    return;
-                }
-                self.converge_at = None;
-                self.looking_since = Some(now);
-                let job = match self.stored.intent {
+            } else if let Some(cause) = self.schedule.begin(now) {
+                let mut job = match self.stored.intent {
                     Some(Intent::Withdraw) => {
                         let mut job = Job::new(Purpose::Withdraw { call: None }, None);
                         job.options.force = self.stored.force;
@@ -66,9 +46,10 @@ impl Engine {
                     }
                     _ => Job::new(Purpose::Converge, self.stored.current.clone()),
                 };
-                match std::mem::take(&mut self.goes_round) {
-                    true => self.recall(job, out),
-                    false => self.observe(job, out),
+                job.cause = cause;
+                match cause {
+                    Cause::Path => self.recall(job, out),
+                    _ => self.observe(job, out),
                 }
             } else if let Some(again) = self.again.take_if(|again| again.at <= now) {
                 let mut job = Job::new(Purpose::Apply { call: None }, Some(again.prepared));
@@ -120,7 +101,7 @@ impl Engine {
                     self.drop_pins(out);
                     let mut job = Job::new(Purpose::Note { call, reply: Reply::Done }, None);
                     job.uncommitted = Some(before);
-                    self.dirty = true;
+                    self.unsaved = Unsaved::Journal;
                     self.commit(job, out);
                 }
             }
@@ -134,8 +115,7 @@ impl Engine {
                     if let Some(canary) = self.canaries.get_mut(&vid) {
                         canary.drain(now);
                     }
-                    self.converge_at = Some(now);
-                    self.moving = true;
+                    self.schedule.request(now, Cause::Target);
                     super::publish(
                         out,
                         tresse_control::Alert::Info,
@@ -192,7 +172,7 @@ impl Engine {
         self.go_back();
         self.stored.intent = Some(Intent::Converge);
         self.confirm_at = None;
-        self.dirty = true;
+        self.unsaved = Unsaved::Journal;
         self.drop_pins(out);
         self.sync_vlans();
         let target = self.stored.current.clone();
@@ -200,7 +180,7 @@ impl Engine {
     }
 
     fn note(&mut self, call: super::CallId, out: &mut Vec<Effect>) {
-        self.dirty = true;
+        self.unsaved = Unsaved::Journal;
         self.commit(Job::new(Purpose::Note { call, reply: Reply::Done }, None), out);
     }
 }

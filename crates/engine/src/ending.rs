@@ -7,7 +7,7 @@ use tresse_control::{Alert, Applied, NodeError, OperationLine, Withdrawn};
 use tresse_reconcile::Operation;
 
 use super::job::{Again, Job, Phase, Purpose};
-use super::{Effect, Engine, Execution, Intent, RETRY_MAX_MS, RETRY_MS, Reply, publish};
+use super::{Effect, Engine, Execution, Intent, Reply, Unsaved, publish};
 
 impl Engine {
     /// Undoes the operations done, last first.
@@ -61,7 +61,7 @@ impl Engine {
                 self.stored.saved = saved;
             }
         }
-        self.dirty = true;
+        self.unsaved = Unsaved::Journal;
         job.phase = Phase::UndoCommit { answer };
         self.persist(job, out);
     }
@@ -91,15 +91,15 @@ impl Engine {
         if let Purpose::Steer(steered) = &job.purpose {
             // A refused change is not carried out later.
             self.stored.steering.clone_from(&steered.before);
-            self.dirty = true;
+            self.unsaved = Unsaved::Journal;
             self.resteer();
         }
         let forward = !job.undoes() && !matches!(job.purpose, Purpose::Diff { .. });
         if forward || partly || self.stored.intent.is_some() {
             self.in_sync = false;
             self.fault = Some(text.clone());
-            self.converge_at = Some(self.now + self.retry_ms);
-            self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
+            let at = self.schedule.retry(self.now);
+            self.schedule.postpone(at, job.cause);
         }
         if let (Purpose::Apply { call: None }, None, Some(prepared)) =
             (&job.purpose, &self.stored.current, &job.target)
@@ -108,11 +108,10 @@ impl Engine {
             // and the cause may be gone soon.
             self.fault = Some(text.clone());
             self.again = Some(Again {
-                at: self.now + self.retry_ms,
+                at: self.schedule.retry(self.now),
                 prepared: prepared.clone(),
                 options: job.options.clone(),
             });
-            self.retry_ms = (self.retry_ms * 2).min(RETRY_MAX_MS);
         }
         if !job.options.dry_run && !matches!(job.purpose, Purpose::Diff { .. }) {
             let alert = if partly { Alert::Critical } else { Alert::Warning };
@@ -124,7 +123,7 @@ impl Engine {
     pub(super) fn answer(&mut self, job: &Job, out: &mut Vec<Effect>) {
         if !job.options.dry_run {
             self.fault = None;
-            self.retry_ms = RETRY_MS;
+            self.schedule.succeeded();
         }
         let generation = job.target.as_ref().map(|t| t.generation.clone());
         let applied = || {

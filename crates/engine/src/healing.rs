@@ -18,7 +18,8 @@ use tresse_topology::Hop;
 use super::healed::{Healed, HealedRoute, Seen, origin};
 use super::known::{Known, Word, dark_places, hop_state};
 use super::prepared::Prepared;
-use super::{Effect, Engine};
+use super::schedule::Cause;
+use super::{Effect, Engine, Unsaved};
 
 /// News of others that come within this time are acted on together.
 const GATHER_MS: u64 = 100;
@@ -58,9 +59,8 @@ impl Engine {
         self.healing.failing = self.healing.reports.values().any(names_failure);
         if failing != self.stored.reports {
             self.stored.reports = failing;
-            self.noted = true;
-            let at = self.now + GATHER_MS;
-            self.converge_at = Some(self.converge_at.map_or(at, |due| due.min(at)));
+            self.unsaved.add(Unsaved::Failures);
+            self.schedule.request(self.now + GATHER_MS, Cause::Kernel);
         }
     }
 

@@ -10,6 +10,7 @@ use tresse_reconcile::{Operation, Planned, Saved};
 use super::input::{ApplyOptions, CallId};
 use super::prepared::Prepared;
 use super::pushing::Pushing;
+use super::schedule::Cause;
 use super::steering::{Steer, Steering};
 use super::stored::Stored;
 
@@ -67,6 +68,8 @@ pub(super) struct Job {
     /// What the source engine is to push after the transaction.
     pub(super) pushing: Pushing,
     pub(super) rounds: u32,
+    /// Why it compares the kernel with the plan.
+    pub(super) cause: Cause,
     /// Does it go by what was seen of the kernel before?
     pub(super) recalls: bool,
     /// `saved` as it was before an apply began.
@@ -88,6 +91,7 @@ impl Job {
             pending: Vec::new(),
             pushing: Pushing::default(),
             rounds: 0,
+            cause: Cause::default(),
             recalls: false,
             saved: None,
             uncommitted: None,

@@ -12,9 +12,10 @@ use tresse_reconcile::{
 
 use super::gate::Gated;
 use super::job::{Job, Purpose};
+use super::schedule::Cause;
 use super::target::{Plans, Target, target, whole};
 use super::transition::Senders;
-use super::{Effect, Engine, REPAIR_MS, View, exchanged, guard, line, publish};
+use super::{Effect, Engine, REPAIR_MS, Unsaved, View, exchanged, guard, line, publish};
 
 impl Engine {
     /// The state that this node should have after a transaction; empty if it has no plan.
@@ -145,13 +146,13 @@ impl Engine {
     /// is not drift.
     pub(super) fn delays_repair(
         &mut self,
+        job: &Job,
         comparison: &Reconciliation,
         view: &View,
         out: &mut Vec<Effect>,
     ) -> Option<u64> {
-        let moving = std::mem::take(&mut self.moving);
         let before = self.view.as_ref().filter(|_| self.in_sync)?;
-        if comparison.operations.is_empty() || moving {
+        if comparison.operations.is_empty() || job.cause > Cause::Kernel {
             return None;
         }
         let states = |v: &View| -> Vec<(String, bool)> {
@@ -197,7 +198,7 @@ impl Engine {
             None => Wanted::default(),
         };
         let settled = self.stored.saved.clone().settled(&wanted, &view.observed);
-        self.dirty |= settled != self.stored.saved;
+        self.unsaved.add(Unsaved::journal_if(settled != self.stored.saved));
         self.stored.saved = settled;
     }
 }

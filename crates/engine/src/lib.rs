@@ -51,6 +51,7 @@ mod prepared;
 mod pushing;
 mod refresh;
 mod report;
+mod schedule;
 mod source;
 mod steer;
 mod steering;
@@ -81,6 +82,7 @@ use self::healed::Healing;
 use self::job::{Again, Job};
 use self::kept_free::KeptFree;
 use self::refresh::Refresh;
+use self::schedule::{Cause, Schedule};
 use self::transition::Transition;
 use self::watched::Paths;
 
@@ -94,15 +96,9 @@ pub use self::pushing::{PushPath, Pushing};
 pub use self::steering::{Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
 
-/// Number of kernel changes that are observed at once; after that one per [`LOOK_MS`].
-const LOOK_BURST: u64 = 20;
-const LOOK_MS: u64 = 200;
 /// Number of repairs of drift that are made at once; after that one per [`REPAIR_MS`].
 const REPAIR_BURST: u64 = 5;
 const REPAIR_MS: u64 = 2000;
-/// First and longest wait before a failed convergence is tried again.
-const RETRY_MS: u64 = 1000;
-const RETRY_MAX_MS: u64 = 60_000;
 /// How long after its start a daemon believes what its state file has of other nodes' failures, unless they say so.
 const RECALLED_MS: u64 = 300_000;
 /// Largest number of control calls that wait for a running transaction.
@@ -139,13 +135,9 @@ pub struct Engine {
     /// The time of the present step.
     now: u64,
     stored: Stored,
-    /// Does `stored` differ from the state file?
-    dirty: bool,
-    /// Does the state file lack what spares a daemon that starts a detection time? It is written after the kernel was
-    /// changed, as that is urgent.
-    noted: bool,
-    /// Does what is being written have to be on the disk before the kernel is changed?
-    writes_dirty: bool,
+    /// What the state file lacks of `stored`, and what of that is being written.
+    unsaved: Unsaved,
+    saving: Unsaved,
     /// Is the kernel as it was when it was last looked at, as far as its events tell?
     is_as_seen: bool,
     /// Interfaces that have lost their carrier since then.
@@ -172,20 +164,8 @@ pub struct Engine {
     in_sync: bool,
     fault: Option<String>,
     confirm_at: Option<u64>,
-    converge_at: Option<u64>,
-    /// When the look at the kernel under way began, and until when the next waits: where looks are slow, paths
-    /// that come and go must not keep this node looking all the time.
-    looking_since: Option<u64>,
-    rests_until: u64,
-    /// Must the next observation not wait for the rate limit?
-    urgent: bool,
-    /// Has the target changed since the last observation? Then a difference is not drift.
-    moving: bool,
-    /// Has a path broken, or come back, since the kernel was compared with the plan?
-    goes_round: bool,
-    looks: Bucket,
+    schedule: Schedule,
     repairs: Bucket,
-    retry_ms: u64,
     /// The configured plan, while its first apply has not succeeded.
     again: Option<Again>,
     counters: BTreeMap<&'static str, u64>,
@@ -204,9 +184,8 @@ impl Engine {
             now: 0,
             healing: Healing::recall(&stored.reports),
             stored,
-            dirty: false,
-            noted: false,
-            writes_dirty: false,
+            unsaved: Unsaved::default(),
+            saving: Unsaved::default(),
             is_as_seen: false,
             dark: BTreeSet::new(),
             job: None,
@@ -227,15 +206,8 @@ impl Engine {
             in_sync: false,
             fault: None,
             confirm_at: None,
-            converge_at: None,
-            looking_since: None,
-            rests_until: 0,
-            urgent: false,
-            moving: false,
-            goes_round: false,
-            looks: Bucket::new(LOOK_BURST, LOOK_MS),
+            schedule: Schedule::default(),
             repairs: Bucket::new(REPAIR_BURST, REPAIR_MS),
-            retry_ms: RETRY_MS,
             again: None,
             counters: BTreeMap::new(),
         }
@@ -281,7 +253,7 @@ impl Engine {
     pub fn deadline(&self) -> Option<u64> {
         let idle = self.job.is_none();
         let again = self.again.as_ref().map(|again| again.at);
-        let jobs = [self.confirm_at, self.look_at(), again];
+        let jobs = [self.confirm_at, self.schedule.due(), again];
         let jobs = jobs.into_iter().flatten().filter(|_| idle);
         let canaries = self.canaries.values().filter_map(Canary::deadline);
         let transition = self.transition.deadline().filter(|_| self.stored.in_transition);
@@ -303,7 +275,7 @@ impl Engine {
         self.healing.recalled_until =
             (!self.healing.recalled.is_empty()).then_some(now + RECALLED_MS);
         if self.stored.unconfirmed.is_some() {
-            self.dirty = true;
+            self.unsaved = Unsaved::Journal;
             self.go_back();
             self.drop_pins(out);
             self.stored.intent = Some(Intent::Converge);
@@ -322,15 +294,17 @@ impl Engine {
             (None, None | Some(Intent::Apply { .. }), _) if withdrawn => {
                 publish(out, Alert::Warning, "withdrawn", "", WITHDRAWN);
                 // An apply after the withdrawal may have been interrupted.
-                self.converge_at = self.stored.intent.is_some().then_some(now);
-                self.in_sync = self.converge_at.is_none();
+                self.in_sync = self.stored.intent.is_none();
+                if !self.in_sync {
+                    self.schedule.request(now, Cause::Kernel);
+                }
             }
             (None, None | Some(Intent::Apply { .. }), Some(prepared)) => {
                 let options = ApplyOptions::default();
                 self.waiting.push_back(Input::Apply { call: None, prepared, options });
             }
             (None, None, None) => self.in_sync = true,
-            _ => self.converge_at = Some(now),
+            _ => self.schedule.request(now, Cause::Kernel),
         }
         self.sync_vlans();
     }
@@ -362,12 +336,36 @@ impl Engine {
             );
         }
         if self.stored.current.is_some() || self.stored.intent.is_some() {
-            self.converge_at = Some(self.converge_at.map_or(now, |at| at.min(now)));
+            self.schedule.request(now, Cause::Kernel);
         }
     }
 
     fn count(&mut self, name: &'static str) {
         *self.counters.entry(name).or_default() += 1;
+    }
+}
+
+/// What the state file lacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Unsaved {
+    #[default]
+    Nothing,
+    /// What spares a daemon that starts a detection time. It is written after the kernel was changed, as that is
+    /// urgent.
+    Failures,
+    /// What has to be on the disk before the kernel is changed.
+    Journal,
+}
+
+impl Unsaved {
+    /// This, too, is lacking.
+    fn add(&mut self, more: Self) {
+        *self = (*self).max(more);
+    }
+
+    /// The journal, if this is so.
+    const fn journal_if(lacking: bool) -> Self {
+        if lacking { Self::Journal } else { Self::Nothing }
     }
 }
 

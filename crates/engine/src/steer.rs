@@ -17,7 +17,7 @@ use super::index::PathEntry;
 use super::job::{Job, Purpose, Steered};
 use super::kept_free::KeptFree;
 use super::steering::{Steer, Steering};
-use super::{CallId, Effect, Engine, Intent, Prepared, Reply, publish};
+use super::{CallId, Effect, Engine, Intent, Prepared, Reply, Unsaved, publish};
 
 impl Engine {
     /// Starts a change of drains or pins, or refuses it.
@@ -49,7 +49,7 @@ impl Engine {
             let error = NodeError::WouldCut { object, destinations: reply.cut };
             return out.push(Effect::Reply(call, Err(error)));
         }
-        self.dirty |= after != self.stored.steering;
+        self.unsaved.add(Unsaved::journal_if(after != self.stored.steering));
         let before = std::mem::replace(&mut self.stored.steering, after);
         self.resteer();
         let steered = Steered { call, steer: steer.clone(), reply, before };

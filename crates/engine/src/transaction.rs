@@ -20,9 +20,11 @@ use tresse_control::{Alert, Difference, NodeError, PendingLine};
 use tresse_reconcile::{Operation, Planned, inverse};
 
 use super::job::{Job, Phase, Purpose};
+use super::schedule::Cause;
 use super::target::{also_observed, engine_sysctls, join_sysctls};
 use super::{
-    Effect, Engine, Execution, Intent, Reply, Stored, Unconfirmed, View, guard, line, publish,
+    Effect, Engine, Execution, Intent, Reply, Stored, Unconfirmed, Unsaved, View, guard, line,
+    publish,
 };
 
 /// Rounds of execute and verify after which a transaction has failed to converge.
@@ -135,10 +137,10 @@ impl Engine {
         }
         if !verifying
             && job.purpose == Purpose::Converge
-            && let Some(at) = self.delays_repair(&comparison, &view, out)
+            && let Some(at) = self.delays_repair(&job, &comparison, &view, out)
         {
             self.view = Some(view);
-            self.converge_at = Some(at);
+            self.schedule.postpone(at, Cause::Kernel);
             return;
         }
         self.report(&comparison, &job);
@@ -180,11 +182,12 @@ impl Engine {
             Purpose::Withdraw { .. } => Some(Intent::Withdraw),
             _ => self.stored.intent.clone(),
         };
-        self.dirty |= saved != self.stored.saved || journal != self.stored.intent;
+        let changes = saved != self.stored.saved || journal != self.stored.intent;
+        self.unsaved.add(Unsaved::journal_if(changes));
         self.stored.saved = saved;
         self.stored.intent = journal;
         self.view = Some(view);
-        if self.dirty {
+        if self.unsaved == Unsaved::Journal {
             job.phase = Phase::Journal(operations);
             self.persist(job, out);
         } else {
@@ -195,8 +198,7 @@ impl Engine {
     pub(super) fn persisted(&mut self, result: Result<(), String>, out: &mut Vec<Effect>) {
         let Some(mut job) = self.job.take() else { return };
         if result.is_err() {
-            self.dirty |= self.writes_dirty;
-            self.noted |= !self.writes_dirty;
+            self.unsaved.add(self.saving);
         }
         let phase = std::mem::replace(&mut job.phase, Phase::Observe);
         match (phase, result) {
@@ -229,7 +231,7 @@ impl Engine {
             }
             (Phase::UndoCommit { answer }, _) => {
                 if self.stored.current.is_some() || self.stored.intent.is_some() {
-                    self.converge_at = Some(self.now);
+                    self.schedule.request(self.now, Cause::Kernel);
                 } else {
                     self.in_sync = true;
                     self.pending.clear();
@@ -302,7 +304,7 @@ impl Engine {
                 self.stored.force = job.options.force;
                 self.stored.force_interfaces.clone_from(&job.options.force_interfaces);
                 self.stored.intent = None;
-                self.dirty |= !same || job.rounds > 0;
+                self.unsaved.add(Unsaved::journal_if(!same || job.rounds > 0));
                 if self.stored.unconfirmed.is_none() {
                     self.drop_pins(out);
                 }
@@ -311,25 +313,26 @@ impl Engine {
             Purpose::Withdraw { .. } => {
                 self.again = None;
                 self.stored = Stored { withdrawn: true, ..Stored::default() };
-                self.dirty = true;
+                self.unsaved = Unsaved::Journal;
                 self.confirm_at = None;
                 self.sync_vlans();
             }
             Purpose::Rollback { .. } | Purpose::Converge | Purpose::Steer(_) => {
-                self.dirty |= self.stored.intent.take().is_some();
+                let ended = self.stored.intent.take().is_some();
+                self.unsaved.add(Unsaved::journal_if(ended));
             }
             Purpose::Diff { .. } | Purpose::Note { .. } => {}
         }
-        self.dirty = self.dirty || job.rounds > 0 && job.saved.as_ref() != Some(&self.stored.saved);
+        let saved = job.rounds > 0 && job.saved.as_ref() != Some(&self.stored.saved);
+        self.unsaved.add(Unsaved::journal_if(saved));
         self.persist(job, out);
     }
 
     /// Writes the state file if the state changed; otherwise continues as if it had been written.
     pub(super) fn persist(&mut self, job: Job, out: &mut Vec<Effect>) {
-        let (dirty, noted) = (std::mem::take(&mut self.dirty), std::mem::take(&mut self.noted));
+        self.saving = std::mem::take(&mut self.unsaved);
         self.job = Some(job);
-        self.writes_dirty = dirty;
-        if dirty || noted {
+        if self.saving > Unsaved::Nothing {
             out.push(Effect::Persist(Box::new(self.stored.clone())));
         } else {
             self.persisted(Ok(()), out);

@@ -13,7 +13,8 @@ use tresse_reconcile::ObservedLink;
 use super::canary::{Action, Canary, Proof, ReceivedAnnouncement};
 use super::gate::Gate;
 use super::refresh::Refresh;
-use super::{Effect, Engine, PlannedInterface, Prepared, publish};
+use super::schedule::Cause;
+use super::{Effect, Engine, PlannedInterface, Prepared, Unsaved, publish};
 
 /// Announcements are sent at multiples of this time, or of a hundredth of their period if that is
 /// less.
@@ -194,10 +195,8 @@ impl Engine {
     fn proven(&mut self, now: u64, current: &Prepared, vid: Vid, out: &mut Vec<Effect>) {
         let Some((_, interface)) = current.vlans().remove(&vid) else { return };
         self.stored.proven.insert(vid, interface.digest.clone());
-        self.dirty = true;
-        self.converge_at = Some(now);
-        self.urgent = true;
-        self.moving = true;
+        self.unsaved = Unsaved::Journal;
+        self.schedule.request(now, Cause::Urgent);
         publish(
             out,
             Alert::Info,
@@ -214,10 +213,8 @@ impl Engine {
         self.count("fused_total");
         self.stored.proven.remove(&vid);
         self.stored.fused.insert(vid, why);
-        self.dirty = true;
-        self.converge_at = Some(now);
-        self.urgent = true;
-        self.moving = true;
+        self.unsaved = Unsaved::Journal;
+        self.schedule.request(now, Cause::Urgent);
     }
 
     fn refresh(

@@ -12,7 +12,7 @@ use tresse_slice::watch::{Crossing, Watch};
 
 use super::gate::Gate;
 use super::vlans::mac_of;
-use super::{Effect, Engine, Prepared, publish};
+use super::{Effect, Engine, Prepared, Unsaved, publish};
 
 /// Number of path events that are reported one by one if many paths break or return at once.
 const MAX_PUBLISHED: usize = 8;
@@ -204,7 +204,7 @@ impl Engine {
         }
         if dead != self.stored.broken {
             self.stored.broken = dead;
-            self.noted = true;
+            self.unsaved.add(Unsaved::Failures);
             self.count("path_changes_total");
             self.go_round();
         }

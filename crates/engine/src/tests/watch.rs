@@ -157,6 +157,34 @@ fn routes_round_a_failure_wait_neither_for_a_look_at_the_kernel_nor_for_the_disk
     assert!(changed < looked && looked < written, "{effects:?}");
 }
 
+/// What was seen of the kernel before may be wrong.
+#[test]
+fn where_the_kernel_refuses_routes_round_a_failure_it_is_looked_at_and_they_are_made_at_once() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    host.recording.clear();
+    let at = host.now;
+    host.fail_at = Some(0);
+    path_event(&mut host, &[prepared.watches.paths()[0].id]);
+    let done: Vec<(u64, &str)> = host
+        .recording
+        .iter()
+        .flat_map(|(now, _, effects)| effects.iter().map(|effect| (*now, effect)))
+        .filter_map(|(now, effect)| match effect {
+            Effect::Execute(_) => Some((now, "execute")),
+            Effect::Observe { .. } => Some((now, "observe")),
+            Effect::Persist(_) => Some((now, "persist")),
+            _ => None,
+        })
+        .collect();
+    let wanted = ["execute", "observe", "execute", "observe", "persist"];
+    assert_eq!(done, wanted.map(|step| (at, step)));
+    let (status, paths) = (host.engine.status(host.now), prepared.watches.paths());
+    assert_eq!(status.backup, [paths[0].destination.to_string()]);
+    assert!(status.in_sync && status.fault.is_none(), "{status:?}");
+    assert!(!host.published.iter().any(|(kind, _)| kind == "drift"), "{:?}", host.published);
+}
+
 #[test]
 fn a_peer_that_is_gone_keeps_its_routes() {
     let (prepared, mut host) = torus();
