@@ -23,6 +23,7 @@ mod run;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::Instant;
@@ -46,10 +47,11 @@ use crate::state::{Hold, HoldError, StateError, StateFile};
 use tresse_engine::{CallId, Effect, Engine, Engines, Execution, Input, Prepared, Settings, View};
 use tresse_frame::keys::Keys;
 use tresse_linux::kernel;
-use tresse_linux::sys;
 
 /// Largest number of events that a slow client may lag behind.
 const EVENTS: usize = 1024;
+/// How long after what takes much memory that memory is returned.
+const TIDY: Duration = Duration::from_secs(1);
 
 /// Why the daemon stopped or did not start.
 #[derive(Debug, thiserror::Error)]
@@ -114,6 +116,8 @@ pub struct Daemon {
     planning: Planning,
     /// The failure of an apply that no client waits for.
     failure: Option<String>,
+    /// When freed memory is returned: soon after what takes much of it, and not once for each of many such things.
+    tidy_at: Option<Instant>,
     /// Does the log go to the journal?
     journal: bool,
 }
@@ -169,6 +173,7 @@ impl Daemon {
             keys,
             planning: Planning::default(),
             failure: None,
+            tidy_at: None,
             journal: std::env::var_os("JOURNAL_STREAM").is_some(),
         })
     }
@@ -198,8 +203,10 @@ impl Daemon {
 
     /// Feeds one input to the engine and carries out all effects that follow.
     fn step(&mut self, input: Input) {
+        // Both may have it compute routes to all nodes.
+        let mut worked = matches!(input, Input::Reports(_) | Input::PathEvent { .. });
+        let mut told = false;
         let mut effects = VecDeque::from(self.engine.step(self.now(), input));
-        let (mut worked, mut told) = (false, false);
         while let Some(effect) = effects.pop_front() {
             worked |= matches!(effect, Effect::Persist(_) | Effect::Execute(_));
             told |= matches!(effect, Effect::Publish { .. });
@@ -211,7 +218,7 @@ impl Daemon {
             notify::status(&self.status());
         }
         if worked {
-            sys::memory::release();
+            self.tidy_at.get_or_insert_with(|| Instant::now() + TIDY);
         }
     }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tresse_control::waiting;
 use tresse_engine::{Changes, Input, SourceEngine};
 use tresse_linux::kernel;
+use tresse_linux::sys::memory;
 use tresse_liveness::PathEvent;
 
 use super::alarm::Alarm;
@@ -78,7 +79,8 @@ impl Daemon {
         loop {
             let due = self.engine.deadline().map(|at| self.epoch + Duration::from_millis(at));
             let forgotten = self.planning.deadline();
-            let wake = [due, pet, forgotten, self.flood.deadline()].into_iter().flatten().min();
+            let wake = [due, pet, forgotten, self.flood.deadline(), self.tidy_at];
+            let wake = wake.into_iter().flatten().min();
             tokio::select! {
                 biased;
                 _ = terminate.recv() => break,
@@ -121,6 +123,9 @@ impl Daemon {
                     }
                     self.hear_records(&mut passed_on);
                     self.planning.forget();
+                    if self.tidy_at.take_if(|at| *at <= Instant::now()).is_some() {
+                        memory::release();
+                    }
                 }
             }
             if let (Some(every), Some(at)) = (watchdog, pet)
