@@ -158,6 +158,17 @@ impl Gated<'_> {
         }
     }
 
+    /// Does no path lead to this destination, not even a doubtful one? For all that is known of failures.
+    pub(super) fn is_cut(&self, destination: Prefix) -> bool {
+        let planned = [METRIC_PRIMARY, METRIC_BACKUP].map(|m| self.planned((destination, m)));
+        let planned = planned.iter().flatten().flat_map(|route| &route.nexthops);
+        let mut nexthops = planned.chain(self.others(destination));
+        let is_doubtful =
+            |nexthop: &Nexthop| self.doubtful.iter().any(|of| self.begins(nexthop, of));
+        self.healed.cut.contains(&destination)
+            && !nexthops.any(|nexthop| self.lives(nexthop) || is_doubtful(nexthop))
+    }
+
     fn live_primary(&self, destination: Prefix, open: WantedRoute) -> Option<WantedRoute> {
         let backup = self.planned((destination, METRIC_BACKUP));
         for fits in Self::FITNESS {

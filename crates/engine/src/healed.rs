@@ -61,6 +61,8 @@ pub struct Healed {
     pub routes: BTreeMap<Prefix, HealedRoute>,
     /// Destinations without table routes: these would lead packets away that others send round a failure.
     pub straight: BTreeSet<Prefix>,
+    /// Destinations that no planned path leads to, nor two of them joined. Not where nodes route.
+    pub cut: BTreeSet<Prefix>,
 }
 
 /// How a destination is reached whose planned route is broken.

@@ -154,9 +154,10 @@ impl Engine {
                 // By its own paths, which are chosen where the plan's are.
                 Way::Around { hop, .. } if joins && hop.to == dst => continue,
                 Way::Around { hop, other } => (Some(hop), other),
-                // The planned route stays: without one the kernel would not answer echoes, which keep the paths of slow
-                // daemons in use (design 7a).
-                Way::Cut if joins => continue,
+                Way::Cut if joins => {
+                    healed.cut.extend(destinations);
+                    continue;
+                }
                 Way::Cut => (None, None),
                 Way::Planned | Way::Backup | Way::Unproven => {
                     if remaining.leads_away(me, dst, &ways) {

@@ -176,8 +176,11 @@ fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String,
 fn guard(rule: &GuardRule, routes: &mut BTreeMap<String, String>) {
     let family = if rule.is_ipv4() { "ipv4" } else { "ipv6" };
     match rule {
-        // The latter two are of the daemon's own settings.
-        GuardRule::Resume { .. } | GuardRule::Local { .. } | GuardRule::Hide { .. } => {}
+        // Those after the first are the daemon's alone: of its settings, and of what is cut off.
+        GuardRule::Resume { .. }
+        | GuardRule::Local { .. }
+        | GuardRule::Hide { .. }
+        | GuardRule::Icmp { .. } => {}
         GuardRule::Pass { from, to } => {
             let text = routes.entry(NODE_INTERFACE.into()).or_default();
             line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nFrom={from}\nTo={to}");

@@ -20,6 +20,16 @@
 //! 90: from all lookup local                       instead of the kernel's at 0
 //! ```
 //!
+//! A rule for what is cut off is here too, as long as something is:
+//!
+//! ```text
+//! 7992: from all ipproto icmp lookup 7992         10.77.0.9 nhid 0x54000003 metric 7802
+//! ```
+//!
+//! The main table has no route to such a node, so that programs get an error. Answers to the echo requests that it sends
+//! still leave by its planned route, and `rp_filter` lets those requests in: they may be what shows that a path is
+//! sound again, and that node's daemon may be dead.
+//!
 //! The rules stay when the daemon dies. Without the last one the kernel skips those that lead to it, and drops all
 //! that is to be forwarded.
 
@@ -65,17 +75,29 @@ pub enum GuardRule {
         /// FRA_DST, a full address.
         address: IpAddr,
     },
+    /// FR_ACT_TO_TBL of [`GuardRule::ICMP_TABLE`] for ICMP (`FRA_IP_PROTO`) of this family.
+    Icmp {
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
 }
 
 impl GuardRule {
     /// Priority of [`GuardRule::Resume`]: the last before the rules of [`super::TABLES`].
     pub const RESUME: u32 = super::TABLES.start - 1;
 
+    /// The table of the routes at metric [`super::METRIC_ICMP`], and the priority of [`GuardRule::Icmp`]: after all
+    /// others of ours.
+    pub const ICMP_TABLE: u32 = super::TABLES.end + 64;
+
     /// Does it concern IPv4 packets? Otherwise IPv6.
     #[must_use]
     pub const fn is_ipv4(&self) -> bool {
         match self {
-            Self::Resume { ipv4 } | Self::Drop { ipv4, .. } | Self::Local { ipv4 } => *ipv4,
+            Self::Resume { ipv4 }
+            | Self::Drop { ipv4, .. }
+            | Self::Local { ipv4 }
+            | Self::Icmp { ipv4 } => *ipv4,
             Self::Hide { address, .. } => address.is_ipv4(),
             Self::Pass { from, .. } => from.address.is_ipv4(),
         }
@@ -90,6 +112,7 @@ impl GuardRule {
             Self::Resume { .. } => Self::RESUME,
             Self::Local { .. } => 90,
             Self::Hide { .. } => 10,
+            Self::Icmp { .. } => Self::ICMP_TABLE,
         }
     }
 
@@ -102,6 +125,10 @@ impl GuardRule {
             Self::Drop { interface, .. } => format!("iif {interface} blackhole"),
             Self::Local { .. } => "lookup local".into(),
             Self::Hide { interface, address } => format!("to {address} iif {interface} blackhole"),
+            Self::Icmp { ipv4 } => {
+                let protocol = if *ipv4 { "icmp" } else { "ipv6-icmp" };
+                format!("ipproto {protocol} lookup {}", Self::ICMP_TABLE)
+            }
         }
     }
 

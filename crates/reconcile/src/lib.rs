@@ -66,6 +66,9 @@ pub const METRIC_PRIMARY: u32 = 7800;
 /// Metric of our backup routes, which the kernel uses when it has no primary route to the
 /// destination (K1, K15).
 pub const METRIC_BACKUP: u32 = 7801;
+/// Metric of our routes for ICMP alone, which are in a table of their own, [`GuardRule::ICMP_TABLE`]: the planned
+/// routes of nodes that are known to be cut off. The main table has none to them.
+pub const METRIC_ICMP: u32 = 7802;
 /// Metric of our unreachable routes: any other route to the same prefix comes first.
 pub const METRIC_UNREACHABLE: u32 = u32::MAX;
 /// Preference (order) of our tc filters that pass MPLS frames from planned neighbours (K11).

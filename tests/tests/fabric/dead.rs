@@ -1,4 +1,4 @@
-//! What becomes of packets for a node that is dead, where nodes route.
+//! What becomes of packets for a node that is dead, on fabrics without VLANs.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,6 +36,7 @@ fn are_refused(how: &[&str]) {
         "[fabric]\ntopology = { kind = \"direct-torus\", dims = [3, 3] }\n",
         "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n",
         "[fabric]\ntopology = { kind = \"full-mesh\", nodes = 4 }\n",
+        "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n3: 1 3 5\\n\" }\n",
     ] {
         refused(text, how);
     }

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::id::{Label, Vid};
 use tresse_base::units::Prefix;
 use tresse_control::PendingLine;
-use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Object, Wanted, WantedLabel, WantedRoute};
+use tresse_reconcile::{
+    GuardRule, METRIC_BACKUP, METRIC_ICMP, METRIC_PRIMARY, Object, Wanted, WantedLabel, WantedRoute,
+};
 
 use super::complete::all;
 use super::plans::Plans;
@@ -34,6 +36,9 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
     }
     let kept;
     (wanted.routes, kept) = routes(plans, &new.prepared.wanted.routes, &mut pending);
+    let for_icmp = wanted.routes.keys().filter(|(_, metric)| *metric == METRIC_ICMP);
+    let families = for_icmp.map(|(dst, _)| GuardRule::Icmp { ipv4: dst.address.is_ipv4() });
+    wanted.guard.extend(families);
     if let Some(old) = old {
         keep_tables(&mut wanted, &old.prepared.wanted, &kept);
     }
@@ -110,6 +115,13 @@ fn routes(
         let route = &*new.shared(*key, route);
         let kept = || kept(old?, *key);
         let (why, route) = match new.route(route) {
+            // The kernel answers echo requests by the planned route, and programs get an error.
+            Ok(open) if old.is_none() && new.is_cut(key.0) => {
+                if key.1 == METRIC_PRIMARY {
+                    routes.insert((key.0, METRIC_ICMP), open);
+                }
+                continue;
+            }
             Ok(open) => {
                 let Some(open) = new.live(*key, open) else { continue };
                 let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());

@@ -6,7 +6,7 @@ use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
 use tresse_frame::records::Origin;
 use tresse_liveness::records::PathState;
-use tresse_reconcile::{GuardRule, METRIC_BACKUP, METRIC_PRIMARY, Nexthop};
+use tresse_reconcile::{GuardRule, METRIC_BACKUP, METRIC_ICMP, METRIC_PRIMARY, Nexthop};
 
 use super::watch::{path_event, plan, settled, torus};
 use super::*;
@@ -288,6 +288,51 @@ fn what_others_keep_free_is_known_once_something_is_broken_or_two_parts_are_drai
     assert!(ring.host.disk.reports.is_empty());
 }
 
+/// Where nodes do not route: programs get an error, and the kernel answers echo requests.
+#[test]
+fn who_is_cut_off_is_sent_icmp_alone() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    let watches = prepared.watches.clone();
+    let peer = watches.paths()[0].id.dst;
+    let address = watches.paths()[0].destination;
+    let ranks: Vec<PathId> =
+        watches.paths().iter().map(|watch| watch.id).filter(|id| id.dst == peer).collect();
+    let before = host.kernel.observed.clone();
+    let metrics = |host: &Host| -> Vec<u32> {
+        let routes = host.kernel.observed.routes.keys();
+        routes.filter(|(dst, _)| *dst == Prefix::host(address)).map(|(_, metric)| *metric).collect()
+    };
+    assert!(metrics(&host).contains(&METRIC_PRIMARY));
+    path_event(&mut host, &ranks);
+    let generation = digest(&prepared.generation);
+    let nodes = (0..prepared.nodes).map(NodeId);
+    let says = nodes.filter(|id| ![prepared.id, peer].contains(id)).map(|id| {
+        let others = (0..prepared.nodes).map(NodeId).filter(|other| *other != id);
+        let state = |other| if other == peer { PathState::Broken } else { PathState::Sound };
+        let report = Report { generation, hops: others.map(state).collect(), ..Report::default() };
+        (Origin(u64::from_be_bytes(digest(prepared.index.node(id)))), Some(report))
+    });
+    host.input(Input::Reports(says.collect()));
+    host.settle();
+    assert_eq!(metrics(&host), [METRIC_ICMP]);
+    let rule = GuardRule::Icmp { ipv4: address.is_ipv4() };
+    assert!(host.kernel.observed.guard.contains(&rule));
+    let status = host.engine.status(host.now);
+    assert!(status.in_sync, "{status:?}");
+    assert_eq!(status.cut, [prepared.index.node(peer)]);
+    // A path of it on trial is better than none.
+    let (generation, down) = (host.watching.generation, ranks.iter().copied().collect());
+    let held = BTreeSet::from([ranks[0]]);
+    let (up, silent) = Default::default();
+    host.input(Input::PathEvent { generation, down, held, up, silent });
+    host.settle();
+    assert!(metrics(&host).contains(&METRIC_PRIMARY));
+    path_event(&mut host, &[]);
+    assert_eq!(host.kernel.observed.routes, before.routes);
+    assert_eq!(host.kernel.observed.guard, before.guard);
+}
+
 /// Where nodes do not route.
 #[test]
 fn who_has_no_whole_path_left_sends_to_one_who_has() {
@@ -321,7 +366,7 @@ fn who_has_no_whole_path_left_sends_to_one_who_has() {
 
     // Nobody else says anything.
     path_event(&mut host, &ranks);
-    assert_eq!(leads_to(&host), peer);
+    assert!(host.kernel.observed.routes.get(&key).is_none());
     let said = host.said.clone().unwrap();
     assert_eq!(said.hops.len(), prepared.nodes as usize - 1);
     assert_eq!(said.hops.iter().filter(|state| **state == PathState::Broken).count(), 1);

@@ -7,7 +7,7 @@ use tresse_base::units::Prefix;
 use tresse_frame::records::Origin;
 use tresse_liveness::records::Report;
 use tresse_plan::Plan;
-use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Observed};
+use tresse_reconcile::{METRIC_BACKUP, METRIC_ICMP, METRIC_PRIMARY, Observed};
 use tresse_slice::watch::{Crossing, Watch, Watches};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
@@ -186,7 +186,7 @@ fn where_the_kernel_refuses_routes_round_a_failure_it_is_looked_at_and_they_are_
 }
 
 #[test]
-fn a_peer_that_is_gone_keeps_its_routes() {
+fn a_peer_that_is_gone_keeps_its_route_for_icmp() {
     let (prepared, mut host) = torus();
     settled(&prepared, &mut host);
     let before = host.kernel.observed.routes.clone();
@@ -195,8 +195,11 @@ fn a_peer_that_is_gone_keeps_its_routes() {
     let all: Vec<PathId> = paths.filter(|path| path.dst == peer).collect();
     path_event(&mut host, &all);
     let address = prepared.watches.paths()[0].destination;
-    let key = (Prefix::host(address), METRIC_PRIMARY);
-    assert!(before.get(&key).is_some() && host.kernel.observed.routes.get(&key).is_some());
+    let of = |metric| (Prefix::host(address), metric);
+    let now = &host.kernel.observed.routes;
+    let (planned, kept) = (before.get(&of(METRIC_PRIMARY)), now.get(&of(METRIC_ICMP)));
+    assert!(planned.is_some() && planned == kept, "{kept:?}");
+    assert!(now.get(&of(METRIC_PRIMARY)).is_none() && now.get(&of(METRIC_BACKUP)).is_none());
 }
 
 /// A path that is shown to be sound again is on trial. It carries what no other path does.
@@ -207,10 +210,13 @@ fn a_path_on_trial_is_used_where_nothing_else_is_whole() {
     let peer = prepared.watches.paths()[0].id.dst;
     let of_peer = prepared.watches.paths().iter().filter(|watch| watch.id.dst == peer);
     let paths: Vec<_> = of_peer.collect();
-    let key = (Prefix::host(paths[0].destination), METRIC_PRIMARY);
+    let key = |metric| (Prefix::host(paths[0].destination), metric);
     let via = |host: &Host| {
         let observed = &host.kernel.observed;
-        let group = &observed.nexthops[&observed.routes.get(&key).unwrap().nexthop.unwrap()];
+        let route = [METRIC_PRIMARY, METRIC_ICMP]
+            .into_iter()
+            .find_map(|metric| observed.routes.get(&key(metric)));
+        let group = &observed.nexthops[&route.unwrap().nexthop.unwrap()];
         let members: BTreeSet<_> =
             group.group.iter().map(|(id, _)| observed.nexthops[id].via).collect();
         if members.is_empty() { BTreeSet::from([group.via]) } else { members }

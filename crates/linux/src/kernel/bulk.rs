@@ -16,7 +16,7 @@
 use std::net::IpAddr;
 
 use tresse_base::units::{Mac, Prefix};
-use tresse_reconcile::PROTOCOL;
+use tresse_reconcile::{GuardRule, METRIC_ICMP, PROTOCOL};
 
 use super::message::{write_attribute, write_message};
 use super::observe::NDA_PROTOCOL;
@@ -31,7 +31,8 @@ pub(super) struct NewRoute {
     pub advmss: Option<u32>,
 }
 
-/// Appends the RTM_NEWROUTE of a route; without `new`, its RTM_DELROUTE.
+/// Appends the RTM_NEWROUTE of a route; without `new`, its RTM_DELROUTE. In the main table, but for the routes of
+/// [`METRIC_ICMP`].
 pub(super) fn route(
     buffer: &mut Vec<u8>,
     flags: u16,
@@ -43,11 +44,19 @@ pub(super) fn route(
         Some(_) => (libc::RTM_NEWROUTE, libc::RT_SCOPE_UNIVERSE),
         None => (libc::RTM_DELROUTE, libc::RT_SCOPE_NOWHERE),
     };
+    // A table above 255 is given by an attribute.
+    let (table, beyond) = match metric {
+        METRIC_ICMP => (libc::RT_TABLE_UNSPEC, Some(GuardRule::ICMP_TABLE)),
+        _ => (libc::RT_TABLE_MAIN, None),
+    };
     write_message(buffer, kind, flags, sequence, |b| {
         b.extend_from_slice(&[family(dst.address), dst.len, 0, 0]);
-        b.extend_from_slice(&[libc::RT_TABLE_MAIN, PROTOCOL, scope, libc::RTN_UNICAST]);
+        b.extend_from_slice(&[table, PROTOCOL, scope, libc::RTN_UNICAST]);
         b.extend_from_slice(&[0; 4]);
         write_address(b, libc::RTA_DST, dst.address);
+        if let Some(table) = beyond {
+            write_attribute(b, libc::RTA_TABLE, &table.to_ne_bytes());
+        }
         write_attribute(b, libc::RTA_PRIORITY, &metric.to_ne_bytes());
         let Some(new) = new else { return };
         write_attribute(b, RTA_NH_ID, &new.group.to_ne_bytes());
@@ -118,6 +127,8 @@ mod tests {
         RouteType,
     };
 
+    use tresse_reconcile::METRIC_PRIMARY;
+
     use super::*;
 
     const ADDRESSES: [&str; 3] = ["10.77.0.5", "0.0.0.0", "fd77::5"];
@@ -145,6 +156,10 @@ mod tests {
         message.header.protocol = RouteProtocol::Other(PROTOCOL);
         message.header.kind = RouteType::Unicast;
         message.attributes.push(RouteAttribute::Destination(dst.address.into()));
+        if metric == METRIC_ICMP {
+            message.header.table = RouteHeader::RT_TABLE_UNSPEC;
+            message.attributes.push(RouteAttribute::Table(GuardRule::ICMP_TABLE));
+        }
         message.attributes.push(RouteAttribute::Priority(metric));
         let Some(new) = new else {
             message.header.scope = RouteScope::NoWhere;
@@ -172,10 +187,12 @@ mod tests {
                 (None, None, None),
             ] {
                 let new = NewRoute { group: 0x5400_0001, src, mtu, advmss };
-                let mut bytes = Vec::new();
-                route(&mut bytes, 0x601, 7, (dst, 7800), Some(new));
-                let message = crates_route(dst, 7800, Some(new));
-                assert_eq!(bytes, emitted(libc::RTM_NEWROUTE, 0x601, 7, &message), "{new:?}");
+                for metric in [METRIC_PRIMARY, METRIC_ICMP] {
+                    let mut bytes = Vec::new();
+                    route(&mut bytes, 0x601, 7, (dst, metric), Some(new));
+                    let message = crates_route(dst, metric, Some(new));
+                    assert_eq!(bytes, emitted(libc::RTM_NEWROUTE, 0x601, 7, &message), "{new:?}");
+                }
             }
             let mut bytes = Vec::new();
             route(&mut bytes, 1, 8, (dst, 7801), None);

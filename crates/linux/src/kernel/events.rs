@@ -26,7 +26,7 @@ use super::filter::Qdisc;
 use super::link::Link;
 use super::message::{Message, Messages};
 use super::nexthop::{RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
-use super::observe::neighbour;
+use super::observe::{is_for_icmp, neighbour};
 use super::route::Route;
 use super::rule::{RT_TABLE_LOCAL, SeenRule};
 use super::table_route::SeenTableRoute;
@@ -200,7 +200,11 @@ pub(super) fn event(message: &Message<'_>) -> Option<KernelEvent> {
             let main = header.table == RouteHeader::RT_TABLE_MAIN;
             let route = || Route::with(&header, message.payload).ok();
             let ours = match header.kind {
-                RouteType::Unicast => main || SeenTableRoute::of(&route()?).is_some(),
+                RouteType::Unicast if main => true,
+                RouteType::Unicast => {
+                    let route = route()?;
+                    is_for_icmp(&route) || SeenTableRoute::of(&route).is_some()
+                }
                 RouteType::Unreachable => main && unreachable::prefix(&route()?).is_some(),
                 _ => false,
             };

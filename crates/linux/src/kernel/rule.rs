@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use netlink_packet_core::Parseable as _;
 use netlink_packet_route::AddressFamily;
+use netlink_packet_route::IpProtocol;
 use netlink_packet_route::route::RouteProtocol;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage};
 use tresse_base::units::Prefix;
@@ -66,7 +67,16 @@ pub(super) fn guard_rule_message(rule: &GuardRule) -> RuleMessage {
             message.header.dst_len = Prefix::host(*address).len;
             message
         }
+        GuardRule::Icmp { ipv4 } => {
+            let table = RuleAttribute::Table(GuardRule::ICMP_TABLE);
+            let action = (RuleAction::ToTable, Some(table));
+            message(*ipv4, [RuleAttribute::IpProtocol(icmp(*ipv4))], action, priority)
+        }
     }
+}
+
+const fn icmp(ipv4: bool) -> IpProtocol {
+    if ipv4 { IpProtocol::Icmp } else { IpProtocol::Other(libc::IPPROTO_ICMPV6) }
 }
 
 /// The body of the RTM_NEWRULE or RTM_DELRULE for the kernel's own rule for the table `local`. `protocol`: none in a
@@ -139,6 +149,7 @@ impl SeenRule {
                 Ok(RuleAttribute::Goto(priority)) => seen.goto = Some(priority),
                 Ok(RuleAttribute::Iifname(name)) => seen.interface = Some(name),
                 Ok(RuleAttribute::Priority(priority)) => seen.priority = priority,
+                Ok(RuleAttribute::IpProtocol(protocol)) => seen.ip_protocol = Some(protocol),
                 // The kernel always sends it; this value means no prefix.
                 Ok(RuleAttribute::SuppressPrefixLen(u32::MAX)) => {}
                 _ => seen.plain &= attribute.kind() == FRA_PAD,
@@ -147,7 +158,8 @@ impl SeenRule {
         let mut rule = Self { table: seen.table, protocol: seen.protocol, ..Self::default() };
         if seen.plain && seen.protocol == PROTOCOL {
             rule.guard = seen.guard(&header);
-            let looks_up = header.dst_len == 0 && seen.destination.is_none() && seen.goto.is_none();
+            let looks_up = header.dst_len == 0
+                && (seen.destination, seen.goto, seen.ip_protocol) == (None, None, None);
             if looks_up {
                 (rule.arriving, rule.from) = (seen.arriving(&header), seen.from(&header));
             }
@@ -172,6 +184,7 @@ struct Fields {
     destination: Option<IpAddr>,
     goto: Option<u32>,
     interface: Option<String>,
+    ip_protocol: Option<IpProtocol>,
     /// Does the rule have no other attributes?
     plain: bool,
 }
@@ -180,6 +193,9 @@ impl Fields {
     fn guard(&self, header: &RuleHeader) -> Option<GuardRule> {
         let ipv4 = is_ipv4(header)?;
         let whole = (&self.interface, self.source, self.destination, self.goto);
+        if self.ip_protocol.is_some() {
+            return self.icmp(header, ipv4);
+        }
         let prefix = |address: IpAddr, len| Prefix { address, len };
         let rule = match (header.action, whole) {
             (RuleAction::Nop, (None, None, None, None)) => GuardRule::Resume { ipv4 },
@@ -201,12 +217,24 @@ impl Fields {
         Some(rule).filter(|rule| rule.priority() == self.priority && rule.is_ipv4() == ipv4)
     }
 
+    fn icmp(&self, header: &RuleHeader, ipv4: bool) -> Option<GuardRule> {
+        let looks_up = header.action == RuleAction::ToTable
+            && (self.table, self.priority) == (GuardRule::ICMP_TABLE, GuardRule::ICMP_TABLE);
+        let fits = self.is_of_all(header) && looks_up && self.ip_protocol == Some(icmp(ipv4));
+        fits.then_some(GuardRule::Icmp { ipv4 })
+    }
+
     /// Does every packet look up the table `local`?
     fn is_local(&self, header: &RuleHeader) -> bool {
-        let all = self.interface.is_none()
-            && (self.source, self.destination, self.goto) == (None, None, None)
-            && (header.src_len, header.dst_len) == (0, 0);
+        let all = self.is_of_all(header) && self.ip_protocol.is_none();
         all && header.action == RuleAction::ToTable && self.table == RT_TABLE_LOCAL
+    }
+
+    /// Does it match packets of all addresses and interfaces?
+    fn is_of_all(&self, header: &RuleHeader) -> bool {
+        self.interface.is_none()
+            && (self.source, self.destination, self.goto) == (None, None, None)
+            && (header.src_len, header.dst_len) == (0, 0)
     }
 
     fn arriving(&self, header: &RuleHeader) -> Option<Rule> {
@@ -338,7 +366,8 @@ mod tests {
     fn rules_that_guard_are_read_as_written_and_others_are_told_apart() {
         let prefixes: Vec<Prefix> =
             ["10.77.0.0/16", "10.78.0.0/15", "fd77::/64"].map(|text| text.parse().unwrap()).into();
-        let rules: BTreeSet<GuardRule> = GuardRule::of("eth0", &prefixes).collect();
+        let icmp = [true, false].map(|ipv4| GuardRule::Icmp { ipv4 });
+        let rules: BTreeSet<GuardRule> = GuardRule::of("eth0", &prefixes).chain(icmp).collect();
         let words: Vec<_> = rules.iter().map(ToString::to_string).collect();
         assert_eq!(
             words,
@@ -352,6 +381,8 @@ mod tests {
                 "IPv6 from fd77::/64 to fd77::/64 goto 7799",
                 "IPv6 iif eth0 blackhole",
                 "IPv4 iif eth0 blackhole",
+                "IPv6 ipproto ipv6-icmp lookup 7992",
+                "IPv4 ipproto icmp lookup 7992",
             ]
         );
         for rule in rules {
@@ -363,6 +394,7 @@ mod tests {
             assert_eq!(with(&written, FRA_PRIORITY, &[1, 0, 0, 0]).guard, None);
             assert_eq!(with(&written, 10, &[1, 0, 0, 0]).guard, None, "FRA_FWMARK");
             assert_eq!(with(&written, 4, &[1, 0, 0, 0]).guard, None, "FRA_GOTO");
+            assert_eq!(with(&written, 22, &[17]).guard, None, "FRA_IP_PROTO");
         }
     }
 

@@ -26,6 +26,7 @@ use super::{mptcp, sysctl};
 use self::routes::Routes;
 
 pub(super) use neighbours::{NDA_PROTOCOL, neighbour};
+pub(super) use routes::is_for_icmp;
 
 /// How often an observation is started again before giving up.
 const ATTEMPTS: u32 = 8;

@@ -7,7 +7,8 @@ use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
 use tresse_base::units::Prefix;
 use tresse_reconcile::{
-    ObservedNexthop, ObservedRoute, ObservedRoutes, ObservedTableRoute, RouteList, TableRouteKey,
+    GuardRule, METRIC_ICMP, ObservedNexthop, ObservedRoute, ObservedRoutes, ObservedTableRoute,
+    RouteList, TableRouteKey,
 };
 
 use super::super::channel::{DumpError, Tables};
@@ -41,7 +42,7 @@ pub(super) fn nexthops(
 
 /// The routes of one dump.
 pub(super) struct Routes {
-    /// Unicast routes of the main table.
+    /// Unicast routes of the main table, and those for ICMP alone.
     pub main: ObservedRoutes,
     /// Unreachable routes of the main table, at the metric of ours, with their protocols.
     pub unreachable: BTreeMap<Prefix, u8>,
@@ -71,11 +72,13 @@ pub(super) fn routes(channel: &mut impl Tables, names: &Names) -> Result<Routes,
             }
             match header.table {
                 // A table above 255 is given by an attribute.
-                libc::RT_TABLE_COMPAT => table_routes::table_route(
-                    &Route::with(&header, message.payload)?,
-                    names,
-                    &mut table_routes,
-                ),
+                libc::RT_TABLE_COMPAT => {
+                    let found = Route::with(&header, message.payload)?;
+                    match is_for_icmp(&found) {
+                        true => route(&found, names, &mut routes),
+                        false => table_routes::table_route(&found, names, &mut table_routes),
+                    }
+                }
                 libc::RT_TABLE_MAIN => {
                     route(&Route::with(&header, message.payload)?, names, &mut routes)
                 }
@@ -92,7 +95,12 @@ pub(super) fn routes(channel: &mut impl Tables, names: &Names) -> Result<Routes,
     Ok(Routes { main: routes.finish(), unreachable: refusing, tables: table_routes })
 }
 
-/// Adds a unicast route of the main table.
+/// Is it in the table of routes for ICMP alone, at the metric of those?
+pub(in crate::kernel) fn is_for_icmp(route: &Route) -> bool {
+    (route.table, route.metric) == (GuardRule::ICMP_TABLE, METRIC_ICMP)
+}
+
+/// Adds a unicast route of the main table, or one for ICMP alone.
 fn route(route: &Route, names: &Names, routes: &mut RouteList) -> Result<(), DumpError> {
     let Some(prefix) = route.prefix() else { return Ok(()) };
     let interface = match route.nexthop {
