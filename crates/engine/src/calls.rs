@@ -29,10 +29,9 @@ impl Engine {
 
     /// Starts the next transaction that is due, if none is under way.
     pub(super) fn next_job(&mut self, now: u64, out: &mut Vec<Effect>) {
-        if self.job.is_none() {
-            self.schedule.ended(now);
-        }
         while self.job.is_none() {
+            // Where nothing is to be done, it has ended as it began.
+            self.schedule.ended(now);
             if self.confirm_at.is_some_and(|at| at <= now) {
                 self.rollback(None, out);
             } else if let Some(input) = self.waiting.pop_front() {

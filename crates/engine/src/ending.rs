@@ -7,6 +7,7 @@ use tresse_control::{Alert, Applied, NodeError, OperationLine, Withdrawn};
 use tresse_reconcile::Operation;
 
 use super::job::{Again, Job, Phase, Purpose};
+use super::schedule::Cause;
 use super::{Effect, Engine, Execution, Intent, Reply, Unsaved, publish};
 
 impl Engine {
@@ -99,7 +100,7 @@ impl Engine {
             self.in_sync = false;
             self.fault = Some(text.clone());
             let at = self.schedule.retry(self.now);
-            self.schedule.postpone(at, job.cause);
+            self.schedule.postpone(at, job.cause.min(Cause::Target));
         }
         if let (Purpose::Apply { call: None }, None, Some(prepared)) =
             (&job.purpose, &self.stored.current, &job.target)

@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 
 use tresse_control::{Alert, Difference, NodeError, PendingLine};
-use tresse_reconcile::{Operation, Planned, inverse};
+use tresse_reconcile::{GuardRule, Operation, Planned, inverse};
 
 use super::job::{Job, Phase, Purpose};
 use super::schedule::Cause;
@@ -30,7 +30,7 @@ use super::{
 /// Rounds of execute and verify after which a transaction has failed to converge.
 const ROUNDS: u32 = 4;
 
-/// Does an operation say by which of its paths a destination is reached, and nothing else?
+/// Does an operation say by which of its paths a destination is reached, or whether any, and nothing else?
 const fn moves_path(operation: &Operation) -> bool {
     matches!(
         operation,
@@ -41,6 +41,8 @@ const fn moves_path(operation: &Operation) -> bool {
             | Operation::DeleteRoute { .. }
             | Operation::AddTableRoute { .. }
             | Operation::DeleteTableRoute { .. }
+            | Operation::AddGuardRule { rule: GuardRule::Icmp { .. } }
+            | Operation::DeleteGuardRule { rule: GuardRule::Icmp { .. } }
     )
 }
 

@@ -113,15 +113,15 @@ fn routes(
     let mut old_backups = BTreeSet::new();
     for (key, route) in planned {
         let route = &*new.shared(*key, route);
+        // The kernel answers echo requests by the planned route, and programs get an error.
+        if old.is_none() && new.is_cut(key.0) {
+            let open = new.route(route).ok().or_else(|| new.alternative(key.0, route));
+            let open = open.filter(|_| key.1 == METRIC_PRIMARY);
+            routes.extend(open.map(|route| ((key.0, METRIC_ICMP), route)));
+            continue;
+        }
         let kept = || kept(old?, *key);
         let (why, route) = match new.route(route) {
-            // The kernel answers echo requests by the planned route, and programs get an error.
-            Ok(open) if old.is_none() && new.is_cut(key.0) => {
-                if key.1 == METRIC_PRIMARY {
-                    routes.insert((key.0, METRIC_ICMP), open);
-                }
-                continue;
-            }
             Ok(open) => {
                 let Some(open) = new.live(*key, open) else { continue };
                 let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());

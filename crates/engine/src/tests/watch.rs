@@ -157,6 +157,24 @@ fn routes_round_a_failure_wait_neither_for_a_look_at_the_kernel_nor_for_the_disk
     assert!(changed < looked && looked < written, "{effects:?}");
 }
 
+#[test]
+fn a_look_that_finds_nothing_to_do_delays_none_after_it() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    host.engine.now = host.now;
+    host.engine.go_round();
+    host.input(Input::Tick);
+    assert_eq!(host.engine.schedule.due(), None);
+    host.now += 30_000;
+    let generation = host.watching.generation;
+    let down = [prepared.watches.paths()[0].id].into();
+    let (held, up, silent) = Default::default();
+    host.recording.clear();
+    host.input(Input::PathEvent { generation, down, held, up, silent });
+    let mut effects = host.recording.iter().flat_map(|(_, _, effects)| effects);
+    assert!(effects.any(|effect| matches!(effect, Effect::Execute(_))));
+}
+
 /// What was seen of the kernel before may be wrong.
 #[test]
 fn where_the_kernel_refuses_routes_round_a_failure_it_is_looked_at_and_they_are_made_at_once() {
