@@ -9,6 +9,7 @@ use tresse_liveness::records::Report;
 use tresse_plan::remaining::HopState;
 use tresse_reconcile::{METRIC_PRIMARY, Nexthop, WantedRoute};
 
+use super::known::hop_state;
 use super::prepared::digest;
 
 /// What this node knows of failures elsewhere.
@@ -35,7 +36,8 @@ impl Healing {
     /// What the state file has.
     pub(super) fn recall(reports: &BTreeMap<Origin, Report>) -> Self {
         let recalled = reports.keys().copied().collect();
-        Self { reports: reports.clone(), failing: !reports.is_empty(), recalled, ..Self::default() }
+        let failing = reports.values().any(names_failure);
+        Self { reports: reports.clone(), failing, recalled, ..Self::default() }
     }
 }
 
@@ -59,6 +61,8 @@ pub(super) struct Seen {
 pub struct Healed {
     /// The destinations that are reached by other routes.
     pub routes: BTreeMap<Prefix, HealedRoute>,
+    /// The nodes that join planned paths on the way of these. Not where nodes route.
+    pub joins: BTreeSet<String>,
     /// Destinations without table routes: these would lead packets away that others send round a failure.
     pub straight: BTreeSet<Prefix>,
     /// Destinations that no planned path leads to, nor two of them joined. Not where nodes route.
@@ -85,6 +89,11 @@ impl HealedRoute {
         let (mtu, advmss) = (planned.mtu.min(mtu), planned.advmss.min(advmss));
         Some(WantedRoute { src: planned.src, mtu, advmss, nexthops })
     }
+}
+
+/// Does a node say that something is broken or drained?
+pub(super) fn names_failure(report: &Report) -> bool {
+    !report.drained.is_empty() || report.hops.iter().any(|state| hop_state(*state).was_broken())
 }
 
 /// The name of a node among those that say something.

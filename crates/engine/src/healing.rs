@@ -3,7 +3,7 @@
 //! way. Where nodes route a hop leads to a neighbour; elsewhere it is all planned paths to another node.
 //!
 //! What others say is kept in the state file as long as it names a failure, so that a daemon that starts does not
-//! send into one that it knew.
+//! send into one that it knew. So is the word of a node that joins planned paths, without which it would not be used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use tresse_plan::remaining::{HopState, Way};
 use tresse_reconcile::{Nexthop, is_force_forwarding};
 use tresse_topology::Hop;
 
-use super::healed::{Healed, HealedRoute, Seen, origin};
-use super::known::{Known, Word, dark_places, hop_state};
+use super::healed::{Healed, HealedRoute, Seen, names_failure, origin};
+use super::known::{Known, Word, dark_places};
 use super::prepared::Prepared;
 use super::schedule::Cause;
 use super::{Effect, Engine, Unsaved};
@@ -37,7 +37,8 @@ impl Engine {
         self.keep_failures();
     }
 
-    /// Keeps in the state file what others say of failures and drains, as far as one of the plans knows them.
+    /// Keeps in the state file what others say of failures and drains, as far as one of the plans knows them, and what
+    /// those say that join planned paths.
     fn keep_failures(&mut self) {
         let mut failing = BTreeMap::new();
         for plan in [&self.stored.current, &self.stored.previous].into_iter().flatten() {
@@ -46,8 +47,9 @@ impl Engine {
             for node in (0..remaining.nodes()).map(NodeId::from) {
                 let of = origin(plan.index.node(node));
                 let report = self.healing.reports.get(&of);
-                let said =
-                    report.filter(|said| said.generation == generation && names_failure(said));
+                let joins = self.healing.healed.joins.contains(plan.index.node(node));
+                let is_kept = |said: &&Report| joins || names_failure(said);
+                let said = report.filter(|said| said.generation == generation).filter(is_kept);
                 failing.extend(said.map(|said| {
                     let places = remaining.hops(node).len();
                     let hops = said.hops.iter().take(places).copied().collect();
@@ -114,6 +116,7 @@ impl Engine {
         let healed = self.healed_by(&current, known.as_ref(), &dark);
         if healed != self.healing.healed || old.is_some() {
             self.healing.healed = healed;
+            self.keep_failures();
             self.go_round();
         }
     }
@@ -176,10 +179,12 @@ impl Engine {
                     let family = prefix.address.is_ipv4();
                     nexthops.find(|nexthop| nexthop.via.is_ipv4() == family).cloned()
                 };
+                let sent_by = [hop, other].into_iter().flatten().filter(|_| joins);
                 let (nexthop, other) = (hop.and_then(nexthop), other.and_then(nexthop));
                 if joins && nexthop.is_none() {
                     continue;
                 }
+                healed.joins.extend(sent_by.map(|hop| plan.index.node(hop.to).to_owned()));
                 // What stands behind it is for when its NIC has lost its carrier.
                 let nic = |of: &Nexthop| plan.interfaces.get(&of.interface).map(|i| &i.parent);
                 let other = other.filter(|other| nexthop.as_ref().and_then(nic) != nic(other));
@@ -214,10 +219,6 @@ fn report_of(plan: &Prepared, own: &[Word], dark: &BTreeSet<usize>) -> Report {
         hops: own.iter().map(|(state, _)| path_state(*state)).collect(),
         ..Report::default()
     }
-}
-
-fn names_failure(report: &Report) -> bool {
-    !report.drained.is_empty() || report.hops.iter().any(|state| hop_state(*state).was_broken())
 }
 
 const fn path_state(state: HopState) -> PathState {

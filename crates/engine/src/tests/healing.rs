@@ -387,6 +387,11 @@ fn who_has_no_whole_path_left_sends_to_one_who_has() {
     let paths = host.engine.paths(Some(prepared.index.node(peer))).unwrap().paths;
     assert!(paths.iter().all(|line| line.state == "broken"), "{paths:?}");
 
+    // A daemon that starts sends on through it before it has heard from it.
+    host.restart();
+    assert_eq!(leads_to(&host), joins);
+
     path_event(&mut host, &[]);
     assert_eq!(leads_to(&host), peer);
+    assert!(host.disk.reports.is_empty());
 }
