@@ -1,18 +1,21 @@
-//! Finds the pairs of nodes that a drain would cut off because something else has failed already,
-//! where nodes route: there each node knows of its own cables alone, so only all of them together
-//! know what is left.
+//! Finds the pairs of nodes that a drain would cut off. Each node knows of its own cables and paths alone, so only all
+//! of them together know what is left: where nodes route, of what has failed elsewhere, and where they do not, which
+//! nodes still join planned paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::NodeId;
-use tresse_control::{ClientError, NeighbourList, NodeError, PathLine};
+use tresse_control::{ClientError, NeighbourList, NodeError, PathLine, Status};
+use tresse_plan::Plan;
+use tresse_plan::remaining::{self, HopState, Remaining};
 use tresse_slice::watch::Crossing;
 use tresse_slice::watch::part::FabricParts;
 use tresse_topology::cluster::Cluster;
 use tresse_topology::{Graph, Layout};
 
-/// What one node says of its cables: its NICs, and its paths with their states.
+/// What one node says of its cables: its state, its NICs, and its paths with their states.
 pub struct Said {
+    pub status: Status,
     pub nics: NeighbourList,
     pub paths: Vec<PathLine>,
 }
@@ -20,12 +23,71 @@ pub struct Said {
 impl Said {
     /// Asks a node; nothing of a daemon without a plan.
     pub fn ask(client: &mut tresse_control::Client) -> Result<Self, ClientError> {
-        let nics = client.neighbours()?;
-        match client.paths(None) {
-            Ok(list) => Ok(Self { nics, paths: list.paths }),
-            Err(ClientError::Node(NodeError::NoPlan)) => Ok(Self { nics, paths: Vec::new() }),
-            Err(error) => Err(error),
-        }
+        let (status, nics) = (client.status()?, client.neighbours()?);
+        let paths = match client.paths(None) {
+            Ok(list) => list.paths,
+            Err(ClientError::Node(NodeError::NoPlan)) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { status, nics, paths })
+    }
+}
+
+/// Where nodes do not route: which nodes a node reaches, by its own planned paths or over nodes that join planned
+/// paths, with `object` drained too.
+pub struct Joined<'a> {
+    plan: &'a Plan,
+    remaining: Remaining,
+    said: &'a BTreeMap<String, Said>,
+    /// Crossed by what is drained.
+    free: BTreeSet<Crossing>,
+    object: &'a str,
+}
+
+impl<'a> Joined<'a> {
+    /// `None` where planned paths are not joined.
+    pub fn of(plan: &'a Plan, object: &'a str, said: &'a BTreeMap<String, Said>) -> Option<Self> {
+        let cluster = plan.cluster();
+        let remaining = Remaining::of(cluster).filter(|_| remaining::joins_paths(cluster))?;
+        let parts = FabricParts::of(cluster, plan.graph());
+        let drained = said.values().flat_map(|said| &said.status.drained).map(String::as_str);
+        let drained = drained.chain([object]).filter_map(|name| parts.named(name).ok());
+        let free =
+            drained.flat_map(|part| part.wires().iter().copied().collect::<Vec<_>>()).collect();
+        Some(Self { plan, remaining, said, free, object })
+    }
+
+    /// Does one node reach the other over nodes that join planned paths?
+    pub fn reaches(&self, src: NodeId, dst: NodeId) -> bool {
+        let state =
+            |from: NodeId, at: usize| match self.is_whole(from, self.remaining.hops(from)[at].to) {
+                true => HopState::Sound,
+                false => HopState::Broken,
+            };
+        let ways = self.remaining.ways(dst, state, |node| self.joins(node));
+        self.joins(src) && self.remaining.walk(src, dst, &ways).is_some()
+    }
+
+    /// Does the daemon of a node detect failures, and tell and hear which paths are sound?
+    fn joins(&self, node: NodeId) -> bool {
+        let node = &self.plan.cluster().node(node).name;
+        let is_up = |said: &Said| said.status.sessions_up > 0;
+        node != self.object && self.said.get(node).is_some_and(is_up)
+    }
+
+    /// Is a planned path between two nodes neither broken nor drained?
+    fn is_whole(&self, src: NodeId, dst: NodeId) -> bool {
+        let cluster = self.plan.cluster();
+        let Some(said) = self.said.get(&cluster.node(src).name) else { return false };
+        let to = &cluster.node(dst).name;
+        let carries = |rank: u32| {
+            let mut lines = said.paths.iter().filter(|line| line.dst == *to && line.rank == rank);
+            lines.any(|line| matches!(&*line.state, "active" | "standby"))
+        };
+        self.plan.paths(src, dst).iter().any(|path| {
+            let mut wires = path.segments.iter().flat_map(|segment| self.plan.crossings(segment));
+            carries(path.id.rank) && !wires.any(|wire| self.free.contains(&wire))
+        })
     }
 }
 
@@ -93,12 +155,12 @@ mod tests {
 
     use super::*;
 
-    /// What a node of a mesh of 3x2 says of its paths, of which those to one other are broken.
-    fn said(plan: &Plan, node: NodeId, broken: NodeId) -> Said {
+    /// What a node says of its paths, of which those to one other are broken.
+    fn said(plan: &Plan, node: NodeId, broken: Option<NodeId>) -> Said {
         let name = |node: NodeId| plan.cluster().node(node).name.clone();
         let line = |dst: NodeId, path: &Path| -> PathLine {
             let mut line = json!(plan.path_view(path));
-            line["state"] = if dst == broken { json!("broken") } else { json!("active") };
+            line["state"] = if Some(dst) == broken { json!("broken") } else { json!("active") };
             serde_json::from_value(line).unwrap()
         };
         let pairs = plan.pairs().filter(|pair| pair.0 == node);
@@ -106,7 +168,8 @@ mod tests {
             plan.paths(node, dst).iter().map(|path| line(dst, path)).collect::<Vec<_>>()
         });
         let nics: Value = json!({ "node": name(node), "nics": [], "neighbours": [] });
-        Said { nics: serde_json::from_value(nics).unwrap(), paths: paths.collect() }
+        let status = Status { sessions_up: 1, ..Status::default() };
+        Said { status, nics: serde_json::from_value(nics).unwrap(), paths: paths.collect() }
     }
 
     #[test]
@@ -114,10 +177,39 @@ mod tests {
         let kind = TopologyShape::DirectMesh { dims: vec![3, 2] };
         let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
         let parts = FabricParts::of(plan.cluster(), &Graph::new(plan.cluster()));
-        let at = |broken: u32| said(&plan, NodeId(0), NodeId(broken));
+        let at = |broken: u32| said(&plan, NodeId(0), Some(NodeId(broken)));
         assert_eq!(dead(&parts, "n0", &at(2)), [], "two hops away");
         assert!(!dead(&parts, "n0", &at(1)).is_empty(), "a neighbour");
         let off = off(plan.cluster(), "n0-n3", &[("n0".to_owned(), at(2))].into());
         assert!(off.is_empty(), "{off:?}");
+    }
+
+    #[test]
+    fn who_has_no_path_left_is_reached_over_nodes_that_have_one() {
+        let file = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2 3\\n1: 0 1 4 5\\n\
+                    2: 2 3 4 5\\n\" }\n[routing]\npaths = 2\n";
+        let plan = Plan::build(tresse_cluster::parse(file, "flat").unwrap()).unwrap();
+        let name = |node: u32| plan.cluster().node(NodeId(node)).name.clone();
+        let all = |broken: &[u32], drained: &str| -> BTreeMap<String, Said> {
+            let of = |node| {
+                let mut said =
+                    said(&plan, NodeId(node), broken.contains(&node).then_some(NodeId(2)));
+                said.status.drained = vec![drained.to_owned()];
+                (name(node), said)
+            };
+            (0..6).map(of).collect()
+        };
+        let reaches = |said: &BTreeMap<String, Said>, object: &str| {
+            Joined::of(&plan, object, said).unwrap().reaches(NodeId(0), NodeId(2))
+        };
+        // n0 and n2 share s0 alone, and the plan's other path is over n4; n5 has a switch with either, too.
+        assert!(reaches(&all(&[], "n4:eth1"), "s0"));
+        assert!(reaches(&all(&[4, 5], "n4:eth1"), "s0"), "over n5 and n3");
+        assert!(!reaches(&all(&[3, 4, 5], "n4:eth1"), "s0"));
+        assert!(!reaches(&all(&[], "s2"), "s0"));
+        let mut said = all(&[3, 4], "n4:eth1");
+        assert!(reaches(&said, "s0"));
+        said.get_mut(&name(5)).unwrap().status.sessions_up = 0;
+        assert!(!reaches(&said, "s0"), "n5 does not detect failures");
     }
 }

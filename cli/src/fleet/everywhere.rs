@@ -1,16 +1,18 @@
 //! `tresse drain --all` and `tresse undrain --all`: drain a part of the fabric (a switch, node,
 //! link, port or NIC) on all nodes, or end that drain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use serde::Serialize;
 use tresse_control::{Client, ClientError, Drain, FORMAT, NodeError, Steered};
+use tresse_plan::{Plan, remaining};
 use tresse_topology::cluster::Cluster;
 
-use super::cut::{self, Said};
+use super::cut::{self, Joined, Said};
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{self, Code, Failure};
+use crate::input::{self, ClusterArgs};
 use crate::output::{self, count, named, plain};
 
 #[derive(Debug, Serialize)]
@@ -19,6 +21,14 @@ struct NodeResult {
     #[serde(flatten)]
     steered: Option<Steered>,
     error: Option<String>,
+}
+
+impl NodeResult {
+    /// Does a drain leave this node without a path to another?
+    fn cuts(&self) -> bool {
+        let cuts = |of: &Steered| !(of.cut.is_empty() && of.cut_nodes.is_empty());
+        self.steered.as_ref().is_some_and(cuts)
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -34,27 +44,26 @@ struct Answer<'a> {
 /// on the others.
 pub fn drain(
     args: &FleetArgs,
-    cluster: &Cluster,
+    file: &ClusterArgs,
     how: Drain<'_>,
     dry_run: bool,
     json: bool,
 ) -> Result<Code, Failure> {
-    let mut names = args.nodes(cluster)?;
+    let cluster = input::read_cluster(&file.file)?;
+    let mut names = args.nodes(&cluster)?;
     // A node cannot drain itself.
     names.retain(|name| name != how.object);
     let mut fleet = args.fleet(names);
-    let before: BTreeMap<String, bool> = fleet
-        .each(|_| true, Client::status)
-        .into_iter()
-        .filter_map(|(node, status)| {
-            Some((node, status.ok()?.drained.iter().any(|object| object == how.object)))
-        })
-        .collect();
-    let mut asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
     let said = fleet.each(|_| true, Said::ask).into_iter();
-    let said = said.filter_map(|(node, said)| Some((node, said.ok()?))).collect();
-    add(&mut asked, &cut::off(cluster, how.object, &said));
-    let cut = asked.iter().filter(|line| line.steered.as_ref().is_some_and(cuts));
+    let said: BTreeMap<String, Said> =
+        said.filter_map(|(node, said)| Some((node, said.ok()?))).collect();
+    let mut asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
+    add(&mut asked, &cut::off(&cluster, how.object, &said));
+    let mut joined = BTreeSet::new();
+    if remaining::joins_paths(&cluster) && asked.iter().any(NodeResult::cuts) {
+        joined = join(&mut asked, &file.plan()?, how.object, &said);
+    }
+    let cut = asked.iter().filter(|line| line.cuts());
     let cut: Vec<&str> = cut.map(|line| line.node.as_str()).collect();
     let failed = asked.iter().any(|line| line.error.is_some());
     if dry_run || failed || (!cut.is_empty() && !how.force) {
@@ -70,14 +79,21 @@ pub fn drain(
     if single > 0 {
         fail::say(&format!("{} left with one path", count(single, "destination")));
     }
-    let drained = fleet.each(|_| true, |client| client.drain(&Drain { dry_run: false, ..how }));
-    let drained = lines(drained);
+    let mut drained = Vec::new();
+    for force in [false, true] {
+        // A node by itself knows nothing of the paths of others.
+        let how = Drain { dry_run: false, force: force || how.force, ..how };
+        let which = |node: &str| joined.contains(node) == force;
+        drained.extend(lines(fleet.each(which, |client| client.drain(&how))));
+    }
+    drained.sort_by(|a, b| a.node.cmp(&b.node));
     report(how.object, &drained, false, json)?;
     if drained.iter().all(|line| line.error.is_none()) {
         return Ok(Code::Fine);
     }
     // A node that did not answer may have drained it too. A node that had drained it before keeps it drained.
-    let ours = |name: &str| before.get(name) != Some(&true);
+    let drained_it = |said: &Said| said.status.drained.iter().any(|object| object == how.object);
+    let ours = |name: &str| !said.get(name).is_some_and(drained_it);
     let back = undone(&mut fleet, ours, how.object, false);
     let left: Vec<&str> =
         back.iter().filter(|line| line.error.is_some()).map(|line| line.node.as_str()).collect();
@@ -140,9 +156,34 @@ fn add(asked: &mut [NodeResult], off: &BTreeMap<String, Vec<String>>) {
     }
 }
 
-/// Does a drain leave a node without a path to another?
-fn cuts(steered: &Steered) -> bool {
-    !(steered.cut.is_empty() && steered.cut_nodes.is_empty())
+/// Where nodes do not route, takes those that others still send on to out of what would be cut off. Returns the nodes
+/// that send to some of these.
+fn join(
+    asked: &mut [NodeResult],
+    plan: &Plan,
+    object: &str,
+    said: &BTreeMap<String, Said>,
+) -> BTreeSet<String> {
+    let Some(joined) = Joined::of(plan, object, said) else { return BTreeSet::new() };
+    let node = |name: &str| plan.cluster().node_named(name);
+    let mut by_others = BTreeSet::new();
+    for line in asked {
+        let Some((steered, src)) = line.steered.as_mut().zip(node(&line.node)) else { continue };
+        let reaches = |name: &String| node(name).is_some_and(|dst| joined.reaches(src, dst));
+        let reached: Vec<String> = steered.cut_nodes.extract_if(.., |name| reaches(name)).collect();
+        if reached.is_empty() {
+            continue;
+        }
+        let addresses = reached.iter().filter_map(|name| node(name));
+        let addresses: BTreeSet<String> = addresses
+            .flat_map(|dst| plan.addresses().node[dst.index()].iter().map(ToString::to_string))
+            .collect();
+        let is_reached = |address: &mut String| addresses.contains(address);
+        steered.single.extend(steered.cut.extract_if(.., is_reached));
+        steered.single_nodes.extend(reached);
+        by_others.insert(line.node.clone());
+    }
+    by_others
 }
 
 fn lines(answers: Vec<(String, Result<Steered, Failure>)>) -> Vec<NodeResult> {
@@ -168,7 +209,7 @@ fn report(object: &str, lines: &[NodeResult], dry_run: bool, json: bool) -> Resu
     for line in lines {
         match (&line.error, &line.steered) {
             (Some(error), _) => writeln!(out, "{}: {}", line.node, plain(error))?,
-            (None, Some(s)) if cuts(s) => {
+            (None, Some(s)) if line.cuts() => {
                 let cut = named(&s.cut_nodes, &s.cut);
                 writeln!(out, "{} -> {cut}: no other path", line.node)?;
             }

@@ -10,7 +10,7 @@ use super::answer;
 use super::connection::NodeArgs;
 use crate::fail::{self, Code, Failure};
 use crate::fleet::{FleetArgs, everywhere};
-use crate::input;
+use crate::input::ClusterArgs;
 use crate::output::named;
 
 /// Arguments of `tresse drain`, which keeps this node's paths off a part of the fabric.
@@ -38,7 +38,7 @@ impl Drain {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let how = control::Drain { object: &self.object, dry_run: true, force: self.force };
         if let Some(file) = &self.all {
-            let cluster = input::read_cluster(file)?;
+            let cluster = ClusterArgs { file: file.clone(), lock: None };
             return everywhere::drain(&self.fleet, &cluster, how, self.dry_run, json);
         }
         let mut client = self.node.connect()?;
@@ -54,8 +54,9 @@ impl Drain {
                 let cut = named(&steered.cut_nodes, &steered.cut);
                 let object = &self.object;
                 let message = format!(
-                    "{object}: no other path leads to {cut}; nothing was drained\n  help: --force \
-                     drains it anyway, and these nodes go on using it"
+                    "{object}: no other path leads to {cut}; nothing was drained\n  help: --all \
+                     also asks the others, which may send on to these nodes; --force drains it \
+                     anyway, and they go on using it"
                 );
                 return Err(Failure::new(Code::Fault, message));
             }
