@@ -12,6 +12,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use tresse_plan::Plan;
+use tresse_plan::remaining::joins_paths;
 use tresse_slice::watch::Watches;
 use tresse_verify::{self, Reflect, Report};
 
@@ -69,7 +70,7 @@ impl Check {
                 None => output::json_line(&mut out, &answer)?,
             }
         } else {
-            text(&mut out, &report, &sessions)?;
+            text(&mut out, &report, &sessions, joins_paths(plan.cluster()))?;
             sets.iter().try_for_each(|sets| sets.write(&mut out))?;
         }
         out.flush()?;
@@ -123,7 +124,8 @@ impl Sessions {
     }
 }
 
-fn text(out: &mut impl Write, r: &Report, sessions: &Sessions) -> std::io::Result<()> {
+/// `joins`: are planned paths joined where failures leave a pair none?
+fn text(out: &mut impl Write, r: &Report, sessions: &Sessions, joins: bool) -> std::io::Result<()> {
     let yes = |b: bool| if b { "yes" } else { "no" };
     writeln!(out, "pairs             {} of {} reachable", r.reachable, r.pairs)?;
     writeln!(out, "loop-free         {}", yes(r.loop_free))?;
@@ -175,6 +177,13 @@ fn text(out: &mut impl Write, r: &Report, sessions: &Sessions) -> std::io::Resul
             Some(object) => writeln!(out, "; worst {object}: {} pairs lost", worst.most_lost)?,
             None => writeln!(out)?,
         }
+    }
+    let lost = [&r.failures.link, &r.failures.switch, &r.failures.node].map(|of| of.most_lost);
+    if joins && lost.iter().any(|lost| *lost > 0) {
+        writeln!(
+            out,
+            "  without BFD; with it third nodes send on: --failures 1 says what is left"
+        )?;
     }
     findings(out, &r.violations, &r.notes)
 }
