@@ -76,7 +76,7 @@ impl Paths {
     /// The figures of the linear program that chose the detours. The optimum is the program's own word: no proof.
     #[must_use]
     pub fn detour_search(&self) -> DetourSearch {
-        if self.graph.switches() > MOST_SWITCHES {
+        if self.direct().is_none() && self.graph.switches() > MOST_SWITCHES {
             return DetourSearch::TooManySwitches { most: MOST_SWITCHES };
         }
         self.detours.found.map_or(DetourSearch::NoAnswer, |found| DetourSearch::Found {

@@ -10,6 +10,8 @@
 //! **Siblings.** Every other switch that the two share carries traffic too, with a weight by the rate of the NICs.
 //! This is the paper's advanced routing (section 4); its tuples of NICs are the members of a nexthop group here.
 //!
+//! **Detours.** With `reflect = true` pairs with much demand also send through third nodes ([`NodeDetours`]).
+//!
 //! **Backups.** Two segments through a third node, if possible by other NICs and switches than the paths of lower
 //! rank.
 
@@ -19,8 +21,11 @@ use tresse_base::id::{NodeId, PathId, TreeId};
 use tresse_topology::cluster::{Cluster, Node};
 use tresse_topology::path::{Path, Segment, Segments};
 
+use self::detours::NodeDetours;
 use super::RoutingError;
 use super::basic::{Basic, shared};
+
+mod detours;
 
 /// The result of the strategy `direct`: for each pair of nodes of a flat neighbourhood (every node has NICs on several
 /// switches, and no cable joins two switches), the NICs that the pair uses. If the nodes of a pair share no switch, a
@@ -36,6 +41,7 @@ pub struct Direct {
     relayed: BTreeMap<(NodeId, NodeId), Segments>,
     /// By node and NIC: its rate in units of the slowest, at most 255.
     rates: Vec<Vec<u32>>,
+    detours: NodeDetours,
 }
 
 /// A transit node between two switches, with its NIC on each.
@@ -73,8 +79,12 @@ impl Direct {
                 .iter()
                 .map(|n| n.nics.iter().map(|nic| unit(nic.rate.0)).collect())
                 .collect(),
+            detours: NodeDetours::default(),
         };
         direct.relay(cluster)?;
+        if cluster.routing.reflect {
+            direct.detours = direct.find_detours(cluster);
+        }
         Ok(direct)
     }
 
@@ -148,9 +158,28 @@ impl Direct {
         paths
     }
 
-    /// Returns those of [`paths`](Self::paths) that carry traffic while nothing fails.
+    /// The detours of a cluster with `reflect = true`.
+    #[must_use]
+    pub const fn detours(&self) -> &NodeDetours {
+        &self.detours
+    }
+
+    /// Returns those of [`paths`](Self::paths) that carry traffic while nothing fails. Detours are those of the cluster's
+    /// own `paths`.
     #[must_use]
     pub fn carriers(&self, src: NodeId, dst: NodeId, most: u32) -> Vec<Path> {
+        let Some(split) = self.detours.by_pair.get(&(src, dst)) else {
+            return self.own_carriers(src, dst, most);
+        };
+        let path = |((weight, segments), rank): (&(u32, Segments), u32)| {
+            let id = PathId { src, dst, rank };
+            Path { id, weight: *weight, segments: segments.clone() }
+        };
+        split.iter().zip(0..most).map(path).collect()
+    }
+
+    /// The primary and the other switches that the two share.
+    fn own_carriers(&self, src: NodeId, dst: NodeId, most: u32) -> Vec<Path> {
         let primary = self.primary(src, dst);
         let first = primary[0];
         let alone = primary.len() > 1;

@@ -15,7 +15,7 @@ use super::failures::Worst;
 use super::judged::Judged;
 use super::judged::{not_used, silent};
 use super::names::{nic_name, of_pair};
-use super::{Failures, Finding, Report, Survey};
+use super::{Failures, Finding, Reflect, Report, Survey};
 use super::{limits, uplink};
 
 /// Proves or refutes everything about a plan of a flat neighbourhood.
@@ -51,7 +51,10 @@ pub(super) fn check(plan: &Plan) -> Report {
         found.chain(limits::of_switches(plan)).chain(of_uplink).collect();
     limits::of_nics(plan, &mut violations, &mut notes);
     let silent = silent(plan, "NICs of other nodes");
-    let notes = sharing.into_iter().chain(silent).chain(not_used(plan)).chain(notes);
+    let reflect = Reflect::of(plan);
+    let of_detours = reflect.iter().flat_map(|reflect| reflect.notes(plan));
+    let notes =
+        sharing.into_iter().chain(silent).chain(not_used(plan)).chain(notes).chain(of_detours);
     let judged = Judged {
         cycle: None,
         primaries_deadlock_free: true,
@@ -60,7 +63,7 @@ pub(super) fn check(plan: &Plan) -> Report {
         survey: seen.survey,
     };
     let report = Report::new(plan, judged, failures);
-    Report { reachable: seen.reached as usize, spare_vids: 0, loop_free, ..report }
+    Report { reachable: seen.reached as usize, spare_vids: 0, loop_free, reflect, ..report }
 }
 
 /// Result of walking the paths of all pairs.

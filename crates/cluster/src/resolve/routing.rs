@@ -215,10 +215,6 @@ fn refuse_reflectors(table: &Table, strategy: Option<Strategy>, found: &mut Foun
         let message = "reflect = true has no detours where nodes route";
         found.add(ProblemKind::StrategyMismatch, &reflect.key, message, "leave it out".to_owned());
     }
-    if strategy == Some(Strategy::Direct) {
-        let message = "reflect = true is not yet planned for strategy `direct`";
-        found.add(ProblemKind::NotYet, &reflect.key, message, "leave it out".to_owned());
-    }
     if strategy == Some(Strategy::Stp) {
         let message = "reflect = true has no detours on one tree, that of strategy `stp`";
         let help = "strategy = \"minimal\", \"updown\" or \"transit\"".to_owned();

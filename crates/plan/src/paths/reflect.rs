@@ -42,6 +42,9 @@ impl Primaries {
     /// The detours of this plan, from the linear program.
     pub(crate) fn find_detours(&self) -> Detours {
         let cluster = &self.cluster;
+        if let Some(direct) = self.direct() {
+            return Detours { found: direct.detours().found, ..Detours::default() };
+        }
         if !cluster.routing.reflect || self.graph.switches() > MOST_SWITCHES {
             return Detours::default();
         }
@@ -77,10 +80,12 @@ impl Primaries {
     }
 
     /// Weighted siblings that a pair may have: `paths` counts them, and where nodes have several NICs
-    /// one place is kept for the backup that a lost carrier needs (K1).
+    /// one place is kept for the backup that a lost carrier needs (K1). Not in a flat neighbourhood, where
+    /// the siblings leave by other NICs.
     #[must_use]
     pub fn most_detours(&self) -> usize {
-        let backup = usize::from(self.cluster.nodes.iter().any(|node| node.nics.len() > 1));
+        let several = || self.cluster.nodes.iter().any(|node| node.nics.len() > 1);
+        let backup = usize::from(self.direct().is_none() && several());
         (self.cluster.routing.paths as usize - 1).saturating_sub(backup)
     }
 

@@ -176,5 +176,8 @@ fn generation(paths: &Paths, numbers: Numbers<'_>, transits: &[TransitForwarding
         transit.labels.values().for_each(|label| digest.add(label));
     }
     paths.detours.by_pair.iter().for_each(|split| digest.add(&split));
+    for (pair, split) in paths.direct().iter().flat_map(|direct| &direct.detours().by_pair) {
+        split.iter().for_each(|(weight, way)| digest.add(&(pair, weight, &way[..])));
+    }
     digest.finish()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tresse_base::id::{NodeId, SwitchId, TreeId};
+use tresse_base::random::Random;
 use tresse_base::units::Prefix;
 use tresse_base::wiring::Wiring;
 use tresse_cluster::parse;
@@ -226,4 +227,76 @@ fn an_uplink_with_a_loop_or_too_small_a_table_is_a_violation() {
     cluster.links.push(second);
     let error = Plan::build(cluster).unwrap_err().to_string();
     assert!(error.contains("uses no cable between switches"), "{error}");
+}
+
+/// A pair that shares one switch also sends over switches that it shares with third nodes: as many NICs, as much more.
+#[test]
+fn a_pair_with_much_demand_sends_through_third_nodes() {
+    let wiring = "0: 0 1\\n1: 0 2\\n2: 1 2\\n3: 0 3\\n4: 1 3\\n";
+    let text = |paths: u32, more: &str| {
+        format!(
+            "[fabric]\ntopology = {{ kind = \"fnn\", wiring = \"{wiring}\" }}\n\
+             [routing]\npaths = {paths}\nreflect = true\n{more}"
+        )
+    };
+    let demand = "[[demand]]\nfrom = \"n0\"\nto = \"n1\"\n[[demand]]\nfrom = \"n1\"\nto = \"n0\"\n";
+    for paths in 1..=4 {
+        let plan = Plan::build(parse(&text(paths, demand), "x").unwrap()).unwrap();
+        let report = verify::check(&plan);
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        let found = report.reflect.unwrap();
+        let times = f64::from(paths.min(3));
+        assert!((found.direct - 1.0).abs() < 1e-6 && (found.achieved - times).abs() < 1e-6);
+        assert!((found.optimum.unwrap() - 3.0).abs() < 1e-6, "{found:?}");
+        for (src, dst) in [(0, 1), (1, 0)] {
+            let paths_of = plan.paths(NodeId(src), NodeId(dst));
+            assert_eq!(paths_of.len(), paths.min(3) as usize);
+            assert!(paths_of.iter().all(|path| path.weight == 1), "{paths_of:?}");
+            let nics: BTreeSet<usize> = paths_of.iter().map(|path| path.segments[0].nic).collect();
+            assert_eq!(nics.len(), paths_of.len(), "each by a NIC of its own");
+        }
+        let routes = tresse_slice::Slice::of(&plan, NodeId(0)).wanted.routes;
+        let to = Prefix::host(plan.addresses().node[1][0]);
+        let route = &routes[&(to, METRIC_PRIMARY)];
+        let labels: Vec<usize> = route.nexthops.iter().map(|of| of.labels.len()).collect();
+        assert_eq!(labels.iter().sum::<usize>(), paths.min(3) as usize - 1, "{labels:?}");
+    }
+}
+
+/// Whatever the demand, detours leave no NIC busier than before, and none does better than the optimum.
+#[test]
+fn detours_of_a_flat_neighbourhood_never_cost() {
+    let mut random = Random::new(25);
+    let wiring = "0: 0 1 2 3\\n1: 0 1 4 5\\n2: 2 3 4 5\\n3: 0 2 4\\n4: 1 3 5\\n";
+    let mut better = 0;
+    for _ in 0..40 {
+        let mut text =
+            format!("[fabric]\ntopology = {{ kind = \"fnn\", wiring = \"{wiring}\" }}\n");
+        for _ in 0..=random.below(3) {
+            let [from, to] = [random.below(6), random.below(6)];
+            let weight = 1 + random.below(3);
+            text += &format!(
+                "[[demand]]\nfrom = \"n{from}\"\nto = \"n{}\"\nweight = {weight}\n",
+                if to == from { (to + 1) % 6 } else { to }
+            );
+        }
+        let found = |paths: u32, reflect: bool| {
+            let text = text.replacen(
+                "[[demand]]",
+                &format!("[routing]\npaths = {paths}\nreflect = {reflect}\n[[demand]]"),
+                1,
+            );
+            let plan = Plan::build(parse(&text, "x").unwrap_or_else(|e| panic!("{e}"))).unwrap();
+            let report = verify::check(&plan);
+            assert!(report.violations.is_empty(), "{:?}", report.violations);
+            report.reflect.unwrap()
+        };
+        for paths in [2, 4] {
+            let (without, with) = (found(paths, false), found(paths, true));
+            assert!(with.achieved >= without.achieved * 0.97, "{text} {without:?} {with:?}");
+            assert!(with.achieved <= with.optimum.unwrap() * 1.0001, "{text} {with:?}");
+            better += usize::from(with.achieved > without.achieved * 1.2);
+        }
+    }
+    assert!(better > 40, "{better}");
 }

@@ -1,0 +1,228 @@
+//! Detours of a flat neighbourhood: what a pair of nodes sends through third nodes, over switches that its own paths do not
+//! use (big-fat-switches-ring-clique-reflector, section 5; flat-neighborhood-network-compiler, section 4, knows the
+//! switches alone that both nodes are on).
+//!
+//! The switches forward at the rate of all their ports, so the NICs alone limit what a pair gets: each one has a capacity
+//! as it sends, and one as it receives. What a pair sends by its own paths stays divided by the rates of these.
+
+use std::collections::BTreeMap;
+
+use tresse_base::id::NodeId;
+use tresse_topology::cluster::Cluster;
+use tresse_topology::demand::Demand;
+use tresse_topology::path::{Path, Segment, Segments};
+
+use super::Direct;
+use crate::reflect::{CANDIDATES, DetourFigures, LinearProgram, PairFlow, Uses, weights};
+
+/// So many detours of a pair are looked at, however many pairs there are.
+const EACH: usize = 4;
+
+/// The pairs that send through third nodes too.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NodeDetours {
+    /// By ordered pair: its paths, those of its own first, with their weights.
+    pub by_pair: BTreeMap<(NodeId, NodeId), Vec<(u32, Segments)>>,
+    /// The result of the linear program; `None` if it did not run or failed.
+    pub found: Option<DetourFigures>,
+}
+
+/// The numbers of NICs: as they send, and then as they receive.
+struct Nics {
+    /// By node: the number of its first NIC.
+    first: Vec<usize>,
+    /// Rates in units of the slowest.
+    rates: Vec<f64>,
+}
+
+/// A pair with demand.
+struct Flow {
+    pair: (NodeId, NodeId),
+    own: Vec<Path>,
+    program: PairFlow,
+    detours: Vec<[Segment; 2]>,
+}
+
+impl Direct {
+    /// Finds the detours for the demand of `cluster`. O(pairs with demand x paths of a pair), and the linear program.
+    pub(super) fn find_detours(&self, cluster: &Cluster) -> NodeDetours {
+        let nics = Nics::of(cluster);
+        let mut flows = self.flows(cluster, &nics);
+        let capacity: Vec<f64> = nics.rates.iter().chain(&nics.rates).copied().collect();
+        let mut network = LinearProgram {
+            fixed: vec![0.0; capacity.len()],
+            capacity,
+            ..LinearProgram::default()
+        };
+        network.flows = flows.iter().map(|flow| flow.program.clone()).collect();
+        let base = network.loads(&network.direct());
+        let busy: Vec<f64> = base.iter().zip(&network.capacity).map(|(l, c)| l / c).collect();
+        let busiest = |uses: &Uses| uses.iter().map(|(r, _)| busy[*r as usize]).fold(0.0, f64::max);
+        // If not all pairs can have detours, those with the busiest paths come first.
+        let height = |flow: &Flow| busiest(&flow.program.paths[0]);
+        flows.sort_by(|a, b| height(b).total_cmp(&height(a)).then(a.pair.cmp(&b.pair)));
+        let mut left = CANDIDATES;
+        let each = (left / flows.len().max(1)).max(EACH);
+        let mut restricted = false;
+        for flow in &mut flows {
+            let found = self.candidates(flow.pair, &flow.own, |way| busiest(&nics.uses(way, 1.0)));
+            restricted |= found.len() > each.min(left);
+            flow.detours = found.into_iter().take(each.min(left)).collect();
+            left -= flow.detours.len();
+            let uses = flow.detours.iter().map(|way| nics.uses(way, 1.0));
+            flow.program.paths.extend(uses);
+        }
+        // What has no choice is a fixed load.
+        let (choosing, fixed): (Vec<Flow>, Vec<Flow>) =
+            flows.into_iter().partition(|flow| !flow.detours.is_empty());
+        for flow in &fixed {
+            for (resource, times) in &flow.program.paths[0] {
+                network.fixed[*resource as usize] += flow.program.weight * times;
+            }
+        }
+        network.flows = choosing.iter().map(|flow| flow.program.clone()).collect();
+        self.solve(cluster, network, choosing, restricted).unwrap_or_default()
+    }
+
+    /// Divides the traffic of each pair among its own paths and as many detours as `paths` leaves.
+    fn solve(
+        &self,
+        cluster: &Cluster,
+        mut network: LinearProgram,
+        mut flows: Vec<Flow>,
+        restricted: bool,
+    ) -> Option<NodeDetours> {
+        let mut optimum = network.optimum()?;
+        let candidates = flows.iter().map(|flow| flow.detours.len()).sum();
+        let found = DetourFigures { optimum: optimum.congestion, candidates, restricted };
+        let most = |flow: &Flow| (cluster.routing.paths as usize).saturating_sub(flow.own.len());
+        // The greatest shares of each pair are kept. If others then have too many, those that had a share alone remain.
+        for used_alone in [false, true] {
+            let used = |shares: &[f64]| shares[1..].iter().filter(|share| **share > 0.0).count();
+            let pairs = || flows.iter().zip(&optimum.shares);
+            if pairs().all(|(flow, shares)| used(shares) <= most(flow)) {
+                break;
+            }
+            for (at, shares) in optimum.shares.iter().enumerate() {
+                let most = most(&flows[at]);
+                if used(shares) > most || used_alone {
+                    flows[at].keep(&mut network.flows[at], shares, most);
+                }
+            }
+            optimum = network.optimum()?;
+        }
+        let split = |(flow, shares): (&Flow, &Vec<f64>)| Some((flow.pair, flow.split(shares)?));
+        let by_pair = flows.iter().zip(&optimum.shares).filter_map(split).collect();
+        Some(NodeDetours { by_pair, found: Some(found) })
+    }
+
+    /// The pairs with demand, each with its own paths.
+    fn flows(&self, cluster: &Cluster, nics: &Nics) -> Vec<Flow> {
+        let demand = Demand::of(cluster);
+        let nodes = (0..cluster.nodes.len()).map(NodeId::from);
+        let pairs = nodes.flat_map(|src| {
+            let to = demand.from(src).into_iter();
+            to.map(move |(dst, weight)| (src, dst, weight))
+        });
+        let flow = |(src, dst, weight): (NodeId, NodeId, u64)| {
+            let own = self.own_carriers(src, dst, cluster.routing.paths);
+            let sum: u32 = own.iter().map(|path| path.weight).sum();
+            let share = |path: &Path| f64::from(path.weight) / f64::from(sum);
+            let uses = own.iter().flat_map(|path| nics.uses(&path.segments, share(path)));
+            let paths = vec![uses.collect()];
+            let program = PairFlow { weight: weight as f64, paths };
+            Flow { pair: (src, dst), own, program, detours: Vec::new() }
+        };
+        pairs.map(flow).collect()
+    }
+
+    /// The detours of a pair: those that leave and arrive by other NICs than its own paths first, then the idlest, and of each
+    /// two NICs one third node in turn.
+    fn candidates(
+        &self,
+        (src, dst): (NodeId, NodeId),
+        own: &[Path],
+        busiest: impl Fn(&[Segment]) -> f64,
+    ) -> Vec<[Segment; 2]> {
+        let leaves = |nic| own.iter().any(|path| path.segments[0].nic == nic);
+        let arrives =
+            |nic| own.iter().any(|path| path.segments.last().is_some_and(|s| s.to_nic == nic));
+        let nodes = self.rows.len();
+        let turn = (src.index() + dst.index()) % nodes;
+        let mut by_ends: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        let ways = self.ways_round(src, dst).filter_map(|way| {
+            let [there, on] = way;
+            let common = usize::from(leaves(there.nic)) + usize::from(arrives(on.to_nic));
+            // One that crosses what the pair's own paths cross brings no relief.
+            (common < 2).then(|| {
+                let round = by_ends.entry((there.nic, on.to_nic)).or_default();
+                *round += 1;
+                let late = (there.to.index() + nodes - turn) % nodes;
+                (common, *round, busiest(&way), late, way)
+            })
+        });
+        let mut ways: Vec<_> = ways.collect();
+        ways.sort_by(|a, b| {
+            let key = |way: &(usize, usize, f64, usize, [Segment; 2])| (way.0, way.1);
+            key(a).cmp(&key(b)).then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3)).then(a.4.cmp(&b.4))
+        });
+        ways.into_iter().map(|(.., way)| way).collect()
+    }
+}
+
+impl Flow {
+    /// Leaves the pair the `most` detours with the greatest shares.
+    fn keep(&mut self, program: &mut PairFlow, shares: &[f64], most: usize) {
+        // Shares that differ by rounding only are equal; the first one wins.
+        let grain = |at: usize| (shares[at] * 1e5).round() as i64;
+        let mut used: Vec<usize> = (1..shares.len()).filter(|at| shares[*at] > 0.0).collect();
+        used.sort_by_key(|at| (-grain(*at), *at));
+        used.truncate(most);
+        used.sort_unstable();
+        let paths: Vec<Uses> =
+            used.iter().map(|at| std::mem::take(&mut program.paths[*at])).collect();
+        program.paths.truncate(1);
+        program.paths.extend(paths);
+        self.detours = used.iter().map(|at| self.detours[at - 1]).collect();
+    }
+
+    /// The paths of the pair with whole weights; `None` if no detour has any.
+    fn split(&self, shares: &[f64]) -> Option<Vec<(u32, Segments)>> {
+        let sum: u32 = self.own.iter().map(|path| path.weight).sum();
+        let own = self.own.iter().map(|path| {
+            (shares[0] * f64::from(path.weight) / f64::from(sum), path.segments.clone())
+        });
+        let mut detours: Vec<_> = self.detours.iter().zip(&shares[1..]).collect();
+        detours.retain(|(_, share)| **share > 0.0);
+        detours.sort_by(|a, b| b.1.total_cmp(a.1).then(a.0.cmp(b.0)));
+        let detours =
+            detours.into_iter().map(|(way, share)| (*share, way.iter().copied().collect()));
+        let (shares, ways): (Vec<f64>, Vec<Segments>) = own.chain(detours).unzip();
+        let weights = weights(&shares);
+        let split = weights.into_iter().zip(ways).enumerate();
+        // The pair's first path stays: it is what the others stand beside.
+        let split = split.filter(|(at, (weight, _))| *at == 0 || *weight > 0);
+        let split: Vec<_> = split.map(|(_, of)| of).collect();
+        split.iter().any(|(_, way)| way != &self.own[0].segments && way.len() > 1).then_some(split)
+    }
+}
+
+impl Nics {
+    fn of(cluster: &Cluster) -> Self {
+        let count = |next: &mut usize, nics: usize| Some(std::mem::replace(next, *next + nics));
+        let first = cluster.nodes.iter().map(|node| node.nics.len()).scan(0, count).collect();
+        let rates =
+            || cluster.nodes.iter().flat_map(|node| &node.nics).map(|nic| nic.rate.0 as f64);
+        let slowest = rates().fold(f64::INFINITY, f64::min);
+        Self { first, rates: rates().map(|rate| rate / slowest).collect() }
+    }
+
+    /// What these segments use.
+    fn uses(&self, segments: &[Segment], share: f64) -> Uses {
+        let number = |node: NodeId, nic: usize| self.first[node.index()] + nic;
+        let ends = segments
+            .iter()
+            .flat_map(|s| [number(s.from, s.nic), self.rates.len() + number(s.to, s.to_nic)]);
+        ends.map(|resource| (resource as u32, share)).collect()
+    }
+}
