@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
 use tresse_frame::records::Origin;
-use tresse_liveness::records::Report;
+use tresse_liveness::records::{PathState, Report};
 use tresse_plan::remaining::HopState;
 use tresse_reconcile::{METRIC_PRIMARY, Nexthop, WantedRoute};
 
-use super::known::hop_state;
 use super::prepared::digest;
 
 /// What this node knows of failures elsewhere.
@@ -99,4 +98,14 @@ pub(super) fn names_failure(report: &Report) -> bool {
 /// The name of a node among those that say something.
 pub(super) fn origin(node: &str) -> Origin {
     Origin(u64::from_be_bytes(digest(node)))
+}
+
+/// What a node says of a hop.
+pub(super) const fn hop_state(state: PathState) -> HopState {
+    match state {
+        PathState::Unknown => HopState::Unknown,
+        PathState::Sound => HopState::Sound,
+        PathState::Held => HopState::Held,
+        PathState::Broken => HopState::Broken,
+    }
 }

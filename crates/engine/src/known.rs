@@ -5,7 +5,6 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::NodeId;
-use tresse_liveness::records::PathState;
 use tresse_plan::remaining::{HopState, Remaining};
 use tresse_reconcile::Nexthop;
 use tresse_slice::watch::{Crossing, Watch};
@@ -13,7 +12,7 @@ use tresse_topology::Hop;
 
 use super::Engine;
 use super::gate::Gate;
-use super::healed::{Words, origin};
+use super::healed::{Words, hop_state, origin};
 use super::prepared::Prepared;
 
 /// What a node says of a hop: its state, and whether its neighbour is there by echoes alone.
@@ -263,13 +262,4 @@ fn drained(said: &[Option<Vec<Word>>]) -> impl Iterator<Item = (NodeId, usize)> 
         drained.map(|(at, _)| (NodeId::from(node), at)).collect::<Vec<_>>()
     };
     said.iter().enumerate().flat_map(of)
-}
-
-pub(super) const fn hop_state(state: PathState) -> HopState {
-    match state {
-        PathState::Unknown => HopState::Unknown,
-        PathState::Sound => HopState::Sound,
-        PathState::Held => HopState::Held,
-        PathState::Broken => HopState::Broken,
-    }
 }

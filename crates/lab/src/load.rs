@@ -1,9 +1,9 @@
-//! Sends uniform all-to-all traffic in a lab and measures what arrives.
+//! Sends traffic in a lab and measures what arrives: uniform all-to-all traffic, or that of a pattern.
 //!
-//! Every node sends UDP datagrams of one size to every other node, in rounds. Each round is a fresh
-//! random order of all other nodes, so that all pairs get the same and no order repeats. A datagram
+//! Every node sends UDP datagrams of one size to the others, in rounds. Each round is a fresh
+//! random order of all other nodes, so that all pairs get the same, or what they weigh, and no order repeats. A datagram
 //! has arrived when the receiver's socket gets it. Rates are fractions of the rate of a node's
-//! link. A frame counts with the bytes that the link's rate limiter (`tbf`) counts: Ethernet
+//! link; with a pattern those of its busiest sender, which may have several links. A frame counts with the bytes that the link's rate limiter (`tbf`) counts: Ethernet
 //! header, IP, UDP and data, without VLAN tag and FCS.
 //!
 //! | mode | offered | what it tells |
@@ -25,9 +25,14 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tresse_base::random::Random;
 
+pub use self::packet::packet_bytes;
+pub use self::traffic::Traffic;
 use crate::netns::{self, NetnsError};
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, LabState};
+
+mod packet;
+mod traffic;
 
 /// Options of a load measurement: what to send, and for how long.
 #[derive(Debug, Clone)]
@@ -66,6 +71,22 @@ pub struct Trial {
     /// Little was lost and yet less was sent than wanted: this machine was too slow, and the figure
     /// says nothing about the fabric.
     pub starved: bool,
+    /// The ordered pairs that were sent anything: source, destination, datagrams sent and received.
+    #[serde(skip)]
+    pub pairs: Vec<(usize, usize, u64, u64)>,
+}
+
+/// What one ordered pair sent and got in a trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PairRate {
+    /// The sender.
+    pub src: String,
+    /// The receiver.
+    pub dst: String,
+    /// Sent, in bits per second of frames.
+    pub offered_bps: u64,
+    /// Received, likewise.
+    pub accepted_bps: u64,
 }
 
 /// The result of a load measurement: the trials of [`saturated`] and [`fair`], where asked for.
@@ -86,6 +107,27 @@ pub struct LoadReport {
     pub fair: Option<Trial>,
     /// Every trial of the search, in order.
     pub trials: Vec<Trial>,
+    /// With a pattern: what each of its pairs got, in the trial at saturation, else in the best one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairRate>,
+}
+
+impl Trial {
+    /// What each pair sent and got. `nodes`: their names.
+    #[must_use]
+    pub fn rates(&self, options: &LoadOptions, nodes: &[String]) -> Vec<PairRate> {
+        let rate = |datagrams: u64| {
+            let bits = datagrams as f64 * frame_bits(options);
+            (bits / options.duration.as_secs_f64()) as u64
+        };
+        let pair = |&(src, dst, sent, received): &(usize, usize, u64, u64)| PairRate {
+            src: nodes[src].clone(),
+            dst: nodes[dst].clone(),
+            offered_bps: rate(sent),
+            accepted_bps: rate(received),
+        };
+        self.pairs.iter().map(pair).collect()
+    }
 }
 
 /// Why the measurement of traffic between the nodes of a lab failed.
@@ -99,6 +141,20 @@ pub enum LoadError {
     PacketSize {
         /// The size.
         bytes: usize,
+    },
+    /// A packet that is larger than what a path takes: it would be sent in fragments.
+    #[error(
+        "packets of {bytes} bytes do not fit the path {src} -> {dst}, which takes {mtu}: choose at most that"
+    )]
+    TooLarge {
+        /// The size.
+        bytes: usize,
+        /// The sender.
+        src: String,
+        /// The receiver.
+        dst: String,
+        /// The MTU of its route.
+        mtu: usize,
     },
     /// A namespace.
     #[error(transparent)]
@@ -116,32 +172,34 @@ pub enum LoadError {
     Interrupted(#[from] Interrupted),
 }
 
-/// Runs one trial in which every node offers traffic at the full rate of its link, however much is
-/// lost.
+/// Runs one trial in which the busiest sender offers traffic at the full rate of its links, and the others in proportion,
+/// however much is lost.
 pub fn saturated(
     directory: &Directory,
     record: &LabState,
     options: &LoadOptions,
+    traffic: &Traffic,
     signals: &Signals,
 ) -> Result<Trial, LoadError> {
-    trial(directory, record, options, 1.0, signals)
+    trial(directory, record, options, traffic, traffic.highest(), signals)
 }
 
 /// Searches by bisection for the highest load per node at which at most the share `loss_limit` of
-/// the datagrams is lost. Runs up to `steps` trials, the first at the full rate of a node's link.
+/// the datagrams is lost. Runs up to `steps` trials, the first at the full rate of the busiest sender's links.
 /// Returns the best trial, if any stayed within the limit, and all trials in order.
 pub fn fair(
     directory: &Directory,
     record: &LabState,
     options: &LoadOptions,
+    traffic: &Traffic,
     signals: &Signals,
     progress: &mut dyn FnMut(&Trial),
 ) -> Result<(Option<Trial>, Vec<Trial>), LoadError> {
-    let (mut low, mut high) = (0.0, 1.0);
+    let (mut low, mut high) = (0.0, traffic.highest());
     let (mut best, mut trials) = (None, Vec::new());
     for step in 0..options.steps {
         let load = if step == 0 { high } else { f64::midpoint(low, high) };
-        let trial = trial(directory, record, options, load, signals)?;
+        let trial = trial(directory, record, options, traffic, load, signals)?;
         progress(&trial);
         trials.push(trial.clone());
         let delivered = trial.loss <= options.loss_limit;
@@ -173,6 +231,7 @@ fn trial(
     directory: &Directory,
     record: &LabState,
     options: &LoadOptions,
+    traffic: &Traffic,
     load: f64,
     signals: &Signals,
 ) -> Result<Trial, LoadError> {
@@ -184,6 +243,7 @@ fn trial(
     if !(64..=9000).contains(&options.packet_bytes) {
         return Err(LoadError::PacketSize { bytes: options.packet_bytes });
     }
+    let flows = traffic.flows() as usize;
     let addresses: Vec<IpAddr> =
         nodes.iter().filter_map(|k| k.addresses.first().copied()).collect();
     let sockets = nodes
@@ -191,32 +251,37 @@ fn trial(
         .zip(&addresses)
         .map(|(node, address)| {
             let failed = |source| LoadError::Socket { node: node.name.clone(), source };
-            let opened = netns::inside(&directory.netns(&node.name), || open(*address));
+            let opened = netns::inside(&directory.netns(&node.name), || {
+                // The first one receives, too.
+                let ports = std::iter::once(PORT).chain(std::iter::repeat_n(0, flows - 1));
+                ports.map(|port| open(*address, port)).collect::<io::Result<Vec<UdpSocket>>>()
+            });
             opened?.map_err(failed)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let (start, sending, receiving) =
         (Barrier::new(2 * n + 1), AtomicBool::new(true), AtomicBool::new(true));
-    let pace = frame_bits(options) / (load * options.rate_bps as f64);
+    let pace = |node| frame_bits(options) / (load * traffic.part(node) * options.rate_bps as f64);
     let (sent, received) = thread::scope(|scope| {
         let (addresses, start) = (&addresses, &start);
         let (sending, receiving) = (&sending, &receiving);
         let senders: Vec<_> = sockets
             .iter()
             .enumerate()
-            .map(|(k, socket)| {
+            .map(|(k, sockets)| {
+                let (to, pace) = (traffic.round(k), pace(k));
                 scope.spawn(move || {
                     start.wait();
-                    send(socket, k, addresses, options, pace, sending)
+                    send(sockets, k, to, addresses, options, pace, sending)
                 })
             })
             .collect();
         let receivers: Vec<_> = sockets
             .iter()
-            .map(|socket| {
+            .map(|sockets| {
                 scope.spawn(move || {
                     start.wait();
-                    receive(socket, n, options, receiving)
+                    receive(&sockets[0], n, options, receiving)
                 })
             })
             .collect();
@@ -235,13 +300,14 @@ fn trial(
     signals.check()?;
     let tallies: Vec<Tally> =
         sent.into_iter().zip(received).map(|(sent, received)| Tally { sent, received }).collect();
-    Ok(summary(&tallies, options, load))
+    Ok(summary(&tallies, options, load, traffic.senders()))
 }
 
-/// Datagrams carry the sender's index.
+/// Datagrams carry the sender's index. `to`: the destinations of a round.
 fn send(
-    socket: &UdpSocket,
+    sockets: &[UdpSocket],
     own: usize,
+    mut to: Vec<usize>,
     addresses: &[IpAddr],
     options: &LoadOptions,
     pace: f64,
@@ -252,16 +318,15 @@ fn send(
     payload[..4].copy_from_slice(&(own as u32).to_be_bytes());
     let mut random =
         Random::new(options.seed ^ (own as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mut others: Vec<usize> = (0..addresses.len()).filter(|k| *k != own).collect();
     let mut sent = vec![0u64; addresses.len()];
     let began = Instant::now();
     let warm = options.duration.mul_f64(0.2);
     // Nodes start at different points of their first interval, as independent hosts would.
     let phase = random.fraction();
     let mut number = 0u64;
-    while sending.load(Ordering::Relaxed) {
-        random.shuffle(&mut others);
-        for &to in &others {
+    while !to.is_empty() && sending.load(Ordering::Relaxed) {
+        random.shuffle(&mut to);
+        for &to in &to {
             let due = Duration::from_secs_f64((number as f64 + phase) * pace);
             while began.elapsed() < due {
                 thread::sleep(due.saturating_sub(began.elapsed()).min(SLICE));
@@ -274,6 +339,8 @@ fn send(
             }
             let counted = (warm..warm + options.duration).contains(&began.elapsed());
             let to_address = SocketAddr::new(addresses[to], PORT);
+            let flow = if sockets.len() > 1 { random.below(sockets.len()) } else { 0 };
+            let socket = &sockets[flow];
             if socket.send_to(&payload, to_address).is_ok() && counted {
                 sent[to] += 1;
             }
@@ -308,19 +375,20 @@ fn receive(
     received
 }
 
-fn summary(tallies: &[Tally], options: &LoadOptions, load: f64) -> Trial {
+/// `senders`: by how many nodes as busy as the busiest all is divided.
+fn summary(tallies: &[Tally], options: &LoadOptions, load: f64, senders: f64) -> Trial {
     let sent: u64 = tallies.iter().flat_map(|t| &t.sent).sum();
     let received: u64 = tallies.iter().flat_map(|t| &t.received).sum();
-    let per_node = frame_bits(options)
-        / (tallies.len() as f64 * options.duration.as_secs_f64() * options.rate_bps as f64);
-    let mut worst_pair: f64 = 1.0;
+    let per_node =
+        frame_bits(options) / (senders * options.duration.as_secs_f64() * options.rate_bps as f64);
+    let mut pairs = Vec::new();
     for (s, from) in tallies.iter().enumerate() {
-        for (d, to) in tallies.iter().enumerate() {
-            if s != d && from.sent[d] > 0 {
-                worst_pair = worst_pair.min(to.received[s] as f64 / from.sent[d] as f64);
-            }
+        for (d, to) in tallies.iter().enumerate().filter(|(d, _)| from.sent[*d] > 0) {
+            pairs.push((s, d, from.sent[d], to.received[s]));
         }
     }
+    let arrived = pairs.iter().map(|(_, _, sent, received)| *received as f64 / *sent as f64);
+    let worst_pair = arrived.fold(1.0, f64::min);
     // Datagrams that were queued before the window and arrive in it do not count as offered in it.
     let received = received.min(sent);
     let offered = sent as f64 * per_node;
@@ -334,6 +402,7 @@ fn summary(tallies: &[Tally], options: &LoadOptions, load: f64) -> Trial {
         worst_pair,
         sent,
         received,
+        pairs,
     }
 }
 
@@ -342,8 +411,8 @@ fn frame_bits(options: &LoadOptions) -> f64 {
     (options.packet_bytes + 14) as f64 * 8.0
 }
 
-fn open(address: IpAddr) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(SocketAddr::new(address, PORT))?;
+fn open(address: IpAddr, port: u16) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(SocketAddr::new(address, port))?;
     let buffers = socket2::SockRef::from(&socket);
     // The kernel counts a datagram against its sender's buffer until it arrives, also across veth.
     // A small buffer would act as a window and prevent the drops that the fabric should cause.
@@ -380,13 +449,13 @@ mod tests {
             received: received.to_vec(),
         };
         let full = [tally([0, 125], [0, 125]), tally([125, 0], [125, 0])];
-        let trial = summary(&full, &options(), 1.0);
+        let trial = summary(&full, &options(), 1.0, 2.0);
         assert!((trial.accepted - 1.0).abs() < 1e-9 && !trial.starved);
         let half = [tally([0, 125], [0, 125]), tally([125, 0], [50, 0])];
-        let trial = summary(&half, &options(), 1.0);
+        let trial = summary(&half, &options(), 1.0, 2.0);
         assert!((trial.worst_pair - 0.4).abs() < 1e-9 && trial.loss > 0.29);
         let slow = [tally([0, 60], [0, 60]), tally([60, 0], [60, 0])];
-        assert!(summary(&slow, &options(), 1.0).starved);
+        assert!(summary(&slow, &options(), 1.0, 2.0).starved);
     }
 
     #[test]

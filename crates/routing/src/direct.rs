@@ -21,7 +21,7 @@ use tresse_base::id::{NodeId, PathId, TreeId};
 use tresse_topology::cluster::{Cluster, Node};
 use tresse_topology::path::{Path, Segment, Segments};
 
-use self::detours::NodeDetours;
+use self::detours::{NodeDetours, Ways};
 use super::RoutingError;
 use super::basic::{Basic, shared};
 
@@ -83,7 +83,13 @@ impl Direct {
         };
         direct.relay(cluster)?;
         if cluster.routing.reflect {
-            direct.detours = direct.find_detours(cluster);
+            direct.detours = NodeDetours::find(
+                cluster,
+                &Ways {
+                    own: &|src, dst| direct.own_carriers(src, dst, cluster.routing.paths),
+                    round: &|src, dst| direct.ways_round(src, dst).collect(),
+                },
+            );
         }
         Ok(direct)
     }

@@ -97,6 +97,7 @@ const ROUTED: &[Tests] = &[
     uplink::TESTS,
     cables::TESTS,
     mptcp::TESTS,
+    reflect::ROUTED,
 ];
 
 fn main() {

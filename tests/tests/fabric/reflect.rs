@@ -1,6 +1,7 @@
 //! Detours through reflectors (big-fat-switches-ring-clique-reflector, section 5): four switches, every
 //! pair cabled with thin links. What the nodes of the first send to those of the second takes one, two
-//! and three ways, by `iperf3`; judged by the receivers' kernels and by the switches' counters.
+//! and three ways, by `iperf3`; judged by the receivers' kernels and by the switches' counters. And a flat neighbourhood,
+//! in which two nodes share one switch, and third nodes forward through raw sockets.
 
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ pub const TESTS: &[(&str, fn())] = &[
     ("detours_through_reflectors_add_up_by_the_packet_engine", || three_ways("packet")),
     ("long_detours_through_reflectors_add_up_one_by_one", one_by_one),
 ];
+
+pub const ROUTED: &[(&str, fn())] =
+    &[("routed_detours_over_third_nodes_of_a_flat_neighbourhood_add_up", || flat_ways(3, "50M"))];
 
 /// Pairs of nodes that send, and flows of each: kernels choose the way by flow (K6).
 const PAIRS: [(NodeId, NodeId); 3] =
@@ -104,4 +108,40 @@ fn detours_are_used(lab: &Lab, ways: u32) {
         assert!(least > direct / 3 || least < direct / 20, "{least} beside {direct}: {counted:?}");
     }
     assert_eq!(used, ways - 1, "{counted:?}");
+}
+
+/// Two nodes with a switch in common, and third nodes with which they share others.
+fn flat_file(ways: u32) -> String {
+    "[fabric]\nname = \"t\"\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 2\\n2: 1 2\\n3: 0 3\\n4: 1 3\\n\" }\n\
+     [[demand]]\nfrom = \"n0\"\nto = \"n1\"\n[routing]\nreflect = true\n"
+        .to_owned()
+        + &format!("paths = {ways}\n")
+}
+
+/// With two third nodes that pair gets what three of its NICs carry.
+fn flat_ways(ways: u32, rate: &str) {
+    let lab = Lab::up_alone(&flat_file(ways), &["--rate", rate, "--engine", "packet"]);
+    eventually("in sync", 60, || lab.in_sync());
+    let pair = [(NodeId(0), NodeId(1))];
+    let paths = lab.now.plan.carriers(pair[0].0, pair[0].1);
+    assert!(paths.len() == ways as usize && paths.iter().all(|path| path.weight == 1), "{paths:?}");
+    assert_eq!(lab.ping(&pair), []);
+    let nic = rate.parse::<tresse_base::units::Rate>().unwrap().0 as f64 * 1448.0 / 1514.0;
+    let wanted = f64::from(ways - 1).mul_add(0.8, 1.0) * nic;
+    let forwarded = || -> Vec<u64> {
+        let of = |node: u32| -> u64 {
+            let counters = lab.client(NodeId(node)).counters().unwrap().counters.into_iter();
+            counters.filter(|of| of.name == "forward_sent_frames_total").map(|of| of.value).sum()
+        };
+        (2..=ways).map(of).collect()
+    };
+    let before = forwarded();
+    let flows = Flows::start(&lab, &pair, 16);
+    let got = flows.best(1_000_000, WINDOW, wanted);
+    drop(flows);
+    let times = got / nic;
+    eprintln!("{ways} ways: {times:.2} times what one NIC carries");
+    assert!(got >= wanted, "{got} bit/s is {times:.2} times one NIC");
+    let counted: Vec<u64> = forwarded().iter().zip(&before).map(|(now, then)| now - then).collect();
+    assert!(counted.iter().all(|frames| *frames > 1000), "by the raw sockets: {counted:?}");
 }

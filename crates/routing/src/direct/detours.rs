@@ -12,7 +12,6 @@ use tresse_topology::cluster::Cluster;
 use tresse_topology::demand::Demand;
 use tresse_topology::path::{Path, Segment, Segments};
 
-use super::Direct;
 use crate::reflect::{CANDIDATES, DetourFigures, LinearProgram, PairFlow, Uses, weights};
 
 /// So many detours of a pair are looked at, however many pairs there are.
@@ -25,6 +24,14 @@ pub struct NodeDetours {
     pub by_pair: BTreeMap<(NodeId, NodeId), Vec<(u32, Segments)>>,
     /// The result of the linear program; `None` if it did not run or failed.
     pub found: Option<DetourFigures>,
+}
+
+/// What the strategy knows of a pair.
+pub(super) struct Ways<'a> {
+    /// Its own paths that carry traffic while nothing fails.
+    pub(super) own: &'a dyn Fn(NodeId, NodeId) -> Vec<Path>,
+    /// All its paths through a third node.
+    pub(super) round: &'a dyn Fn(NodeId, NodeId) -> Vec<[Segment; 2]>,
 }
 
 /// The numbers of NICs: as they send, and then as they receive.
@@ -43,11 +50,11 @@ struct Flow {
     detours: Vec<[Segment; 2]>,
 }
 
-impl Direct {
+impl NodeDetours {
     /// Finds the detours for the demand of `cluster`. O(pairs with demand x paths of a pair), and the linear program.
-    pub(super) fn find_detours(&self, cluster: &Cluster) -> NodeDetours {
+    pub(super) fn find(cluster: &Cluster, ways: &Ways<'_>) -> Self {
         let nics = Nics::of(cluster);
-        let mut flows = self.flows(cluster, &nics);
+        let mut flows = ways.flows(cluster, &nics);
         let capacity: Vec<f64> = nics.rates.iter().chain(&nics.rates).copied().collect();
         let mut network = LinearProgram {
             fixed: vec![0.0; capacity.len()],
@@ -65,7 +72,8 @@ impl Direct {
         let each = (left / flows.len().max(1)).max(EACH);
         let mut restricted = false;
         for flow in &mut flows {
-            let found = self.candidates(flow.pair, &flow.own, |way| busiest(&nics.uses(way, 1.0)));
+            let nodes = cluster.nodes.len();
+            let found = ways.candidates(flow, nodes, |way| busiest(&nics.uses(way, 1.0)));
             restricted |= found.len() > each.min(left);
             flow.detours = found.into_iter().take(each.min(left)).collect();
             left -= flow.detours.len();
@@ -81,17 +89,16 @@ impl Direct {
             }
         }
         network.flows = choosing.iter().map(|flow| flow.program.clone()).collect();
-        self.solve(cluster, network, choosing, restricted).unwrap_or_default()
+        Self::solve(cluster, network, choosing, restricted).unwrap_or_default()
     }
 
     /// Divides the traffic of each pair among its own paths and as many detours as `paths` leaves.
     fn solve(
-        &self,
         cluster: &Cluster,
         mut network: LinearProgram,
         mut flows: Vec<Flow>,
         restricted: bool,
-    ) -> Option<NodeDetours> {
+    ) -> Option<Self> {
         let mut optimum = network.optimum()?;
         let candidates = flows.iter().map(|flow| flow.detours.len()).sum();
         let found = DetourFigures { optimum: optimum.congestion, candidates, restricted };
@@ -113,9 +120,11 @@ impl Direct {
         }
         let split = |(flow, shares): (&Flow, &Vec<f64>)| Some((flow.pair, flow.split(shares)?));
         let by_pair = flows.iter().zip(&optimum.shares).filter_map(split).collect();
-        Some(NodeDetours { by_pair, found: Some(found) })
+        Some(Self { by_pair, found: Some(found) })
     }
+}
 
+impl Ways<'_> {
     /// The pairs with demand, each with its own paths.
     fn flows(&self, cluster: &Cluster, nics: &Nics) -> Vec<Flow> {
         let demand = Demand::of(cluster);
@@ -125,7 +134,7 @@ impl Direct {
             to.map(move |(dst, weight)| (src, dst, weight))
         });
         let flow = |(src, dst, weight): (NodeId, NodeId, u64)| {
-            let own = self.own_carriers(src, dst, cluster.routing.paths);
+            let own = (self.own)(src, dst);
             let sum: u32 = own.iter().map(|path| path.weight).sum();
             let share = |path: &Path| f64::from(path.weight) / f64::from(sum);
             let uses = own.iter().flat_map(|path| nics.uses(&path.segments, share(path)));
@@ -140,17 +149,17 @@ impl Direct {
     /// two NICs one third node in turn.
     fn candidates(
         &self,
-        (src, dst): (NodeId, NodeId),
-        own: &[Path],
+        flow: &Flow,
+        nodes: usize,
         busiest: impl Fn(&[Segment]) -> f64,
     ) -> Vec<[Segment; 2]> {
+        let ((src, dst), own) = (flow.pair, &flow.own);
         let leaves = |nic| own.iter().any(|path| path.segments[0].nic == nic);
         let arrives =
             |nic| own.iter().any(|path| path.segments.last().is_some_and(|s| s.to_nic == nic));
-        let nodes = self.rows.len();
         let turn = (src.index() + dst.index()) % nodes;
         let mut by_ends: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-        let ways = self.ways_round(src, dst).filter_map(|way| {
+        let ways = (self.round)(src, dst).into_iter().filter_map(|way| {
             let [there, on] = way;
             let common = usize::from(leaves(there.nic)) + usize::from(arrives(on.to_nic));
             // One that crosses what the pair's own paths cross brings no relief.
