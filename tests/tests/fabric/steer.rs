@@ -82,7 +82,7 @@ fn drained(text: &str, objects: &[&str], ports: &[&str]) {
     eventually("in sync", 90, || lab.in_sync());
     eventually("all sessions up", 90, || {
         let mut status = lab.now.nodes().map(|node| lab.status(node).unwrap());
-        status.find(|of| of.sessions_up < of.sessions).map_or(Ok(()), Err)
+        status.find(|of| of.sessions_up < of.sessions).map_or(Ok(()), |of| Err(of.node))
     });
     assert_eq!(silent(&lab), []);
     let in_a_while = || {
