@@ -55,8 +55,11 @@ fn trailing_number(text: &str) -> u64 {
     text[text.len() - digits..].parse().unwrap_or(0)
 }
 
+/// So many candidates are listed: all keys of `tressed.toml`.
+const LISTED: usize = 20;
+
 /// Returns advice for the unknown word `text`: `did you mean ...` with the most similar candidate; if
-/// none is similar, a list of all candidates. `None` if that list would be empty or longer than 16.
+/// none is similar, a list of all candidates. `None` if that list would be empty or longer than 20.
 #[must_use]
 pub fn suggestion<'a>(
     text: &str,
@@ -65,8 +68,8 @@ pub fn suggestion<'a>(
     if let Some(near) = nearest(text, candidates.clone()) {
         return Some(format!("did you mean `{near}`?"));
     }
-    let all: Vec<_> = candidates.into_iter().take(17).collect();
-    (!all.is_empty() && all.len() < 17).then(|| format!("one of: {}", all.join(", ")))
+    let all: Vec<_> = candidates.into_iter().take(LISTED + 1).collect();
+    (1..=LISTED).contains(&all.len()).then(|| format!("one of: {}", all.join(", ")))
 }
 
 /// Returns what to do about a file that cannot be read; `None` if the error speaks for itself.

@@ -1,6 +1,7 @@
 //! The daemon's configuration file `tressed.toml`: paths, sockets and safety settings of this host.
 //! It never describes the fabric.
 
+mod buffer;
 mod keys;
 
 use std::net::{IpAddr, SocketAddr};
@@ -13,6 +14,7 @@ use tresse_base::units::Prefix;
 use tresse_frame::keys::Keys;
 use tresse_liveness::Timing;
 
+pub use self::buffer::BufferChoice;
 pub use self::keys::KeyFileError;
 
 /// Path of the daemon's configuration file, unless another one is given on the command line.
@@ -48,6 +50,8 @@ pub struct Config {
     pub canary: bool,
     /// What forwards labelled frames of other nodes.
     pub engine: EngineChoice,
+    /// What may wait for busy NICs where this daemon forwards those frames.
+    pub transit_buffer: BufferChoice,
     /// What pushes labels onto this node's own packets.
     pub source: SourceChoice,
     /// How BFD watches paths.
@@ -160,6 +164,7 @@ impl Default for Config {
             announce_seconds: None,
             canary: true,
             engine: EngineChoice::Auto,
+            transit_buffer: BufferChoice::default(),
             source: SourceChoice::Auto,
             bfd: BfdChoice::default(),
             metrics: None,
@@ -196,7 +201,7 @@ pub enum ConfigError {
     },
 }
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "cluster",
     "lock",
     "node",
@@ -210,6 +215,7 @@ const KEYS: [&str; 16] = [
     "announce_seconds",
     "canary",
     "engine",
+    "transit_buffer",
     "source",
     "bfd",
     "metrics",
@@ -257,13 +263,16 @@ impl Config {
             return Err(ConfigError::Syntax { path: path.to_path_buf(), message });
         }
         let wrong = match bfd {
-            BfdChoice { interval_ms: 10..=1000, multiplier: 2.., .. } => return Ok(config),
+            BfdChoice { interval_ms: 10..=1000, multiplier: 2.., .. } => None,
             BfdChoice { multiplier: 2.., .. } => {
-                format!("bfd.interval_ms is {}, expected 10 to 1000", bfd.interval_ms)
+                Some(format!("bfd.interval_ms is {}, expected 10 to 1000", bfd.interval_ms))
             }
-            _ => format!("bfd.multiplier is {}, expected 2 to 255", bfd.multiplier),
+            _ => Some(format!("bfd.multiplier is {}, expected 2 to 255", bfd.multiplier)),
         };
-        Err(ConfigError::Syntax { path: path.to_path_buf(), message: wrong })
+        match wrong.or_else(|| config.transit_buffer.fault()) {
+            Some(message) => Err(ConfigError::Syntax { path: path.to_path_buf(), message }),
+            None => Ok(config),
+        }
     }
 
     /// The keys of the fabric; without a file of keys, none.
@@ -307,6 +316,7 @@ mod tests {
             announce_seconds = 30
             canary = false
             engine = "packet"
+            transit_buffer = { memory = "16M", wait_ms = 50 }
             source = "tun"
             bfd = { interval_ms = 50, multiplier = 4 }
             metrics = "127.0.0.1:9820"
@@ -316,6 +326,8 @@ mod tests {
         assert!(!config.canary && config.strict && config.isolate);
         assert_eq!(config.engine, EngineChoice::Packet);
         assert_eq!(config.source, SourceChoice::Tun);
+        assert_eq!(config.transit_buffer.buffer().memory_bytes, 16 << 20);
+        assert_eq!(config.transit_buffer.wait_ms, 50);
         assert_eq!(config.bfd, BfdChoice { enabled: true, interval_ms: 50, multiplier: 4 });
         assert_eq!(Config::parse("", Path::new("x")).unwrap(), Config::default());
         let written: toml::Table = text.parse().unwrap();
@@ -342,6 +354,16 @@ mod tests {
             ("bfd = { interval_ms = 1001 }", "bfd.interval_ms is 1001, expected 10 to 1000"),
             ("bfd = { multiplier = 1 }", "bfd.multiplier is 1, expected 2 to 255"),
             ("bfd = { interval = 9 }", "unknown field `interval`"),
+            (
+                "transit_buffer = { memory = \"64\" }",
+                "transit_buffer.memory: `64`, expected 1M to 2G, such as 64M",
+            ),
+            ("transit_buffer = { memory = \"3G\" }", "expected 1M to 2G"),
+            (
+                "transit_buffer = { wait_ms = 0 }",
+                "transit_buffer.wait_ms is 0, expected 1 to 60000",
+            ),
+            ("transit_buffer = { bytes = 9 }", "unknown field `bytes`"),
             ("metrics = \"0.0.0.0:9820\"", "0.0.0.0 is not a loopback address"),
             ("metrics = \"9820\"", "expected a path, or a loopback address and a port"),
         ] {

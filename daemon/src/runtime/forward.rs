@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tresse_control::CounterLine;
 use tresse_engine::{Forwarding, LabelEngine};
 use tresse_frame::forward::{ForwardingTable, TableError, TableNic, Ttl};
-use tresse_linux::forward::{Config, Count, ForwardError, ForwardingEngine};
+use tresse_linux::forward::{Config, Count, ForwardError, ForwardingEngine, TransitBuffer};
 use tresse_linux::kernel::{LabelSupport, NoKernelEngine};
 
 use super::chain;
@@ -37,8 +37,8 @@ pub fn choose(
 
 /// Handle of the `packet` engine, by which the daemon forwards MPLS frames of other nodes. It is
 /// empty if there is nothing to forward.
-#[derive(Default)]
 pub struct Forwarder {
+    buffer: TransitBuffer,
     running: Option<Running>,
     /// The table that could not be loaded; tried again when links change.
     refused: Option<Forwarding>,
@@ -59,6 +59,11 @@ pub(super) enum Refused {
 }
 
 impl Forwarder {
+    /// Forwards nothing yet. `buffer`: what may wait for NICs that are busy.
+    pub const fn new(buffer: TransitBuffer) -> Self {
+        Self { buffer, running: None, refused: None }
+    }
+
     /// Forwards exactly this. A table without labels stops the engine.
     pub fn set(&mut self, forwarding: Forwarding) {
         self.refused = None;
@@ -123,7 +128,8 @@ impl Forwarder {
             Some(running) if running.interfaces == interfaces => running.engine.swap(table)?,
             _ => {
                 self.running = None;
-                let engine = ForwardingEngine::start(&Config::new(interfaces.clone()), table)?;
+                let config = Config { buffer: self.buffer, ..Config::new(interfaces.clone()) };
+                let engine = ForwardingEngine::start(&config, table)?;
                 self.running = Some(Running { engine, interfaces });
             }
         }

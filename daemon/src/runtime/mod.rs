@@ -154,6 +154,7 @@ impl Daemon {
             forward_to: config.forward_to.clone(),
             isolate: config.isolate,
         };
+        let buffer = config.transit_buffer.buffer();
         Ok(Self {
             engine: Engine::new(settings, stored),
             state,
@@ -166,7 +167,7 @@ impl Daemon {
             event_seq: 0,
             announcers: Announcers::new(keys.clone()),
             neighbours: Neighbours::default(),
-            forwarder: Forwarder::default(),
+            forwarder: Forwarder::new(buffer),
             source: Source::default(),
             detector: Detector::default(),
             flood: Flood::new(unix_ms(), keys.clone()),

@@ -59,8 +59,10 @@ reasons! {
     Uncuttable = "uncuttable",
     /// Lost by the kernel: the receive ring was full.
     RingFull = "ring-full",
-    /// Its port could not send and the port's transit buffer was full.
+    /// Its port could not send, and the transit buffers were full: the oldest frames of the port that held most.
     BufferFull = "buffer-full",
+    /// It was too long in its port's transit buffer.
+    WaitedTooLong = "waited-too-long",
     /// The kernel refused to send it.
     SendError = "send-error",
 }

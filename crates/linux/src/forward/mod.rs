@@ -40,10 +40,11 @@ use tresse_frame::forward::ForwardingTable;
 
 pub use counters::{Count, ForwardingCounters, LabelCounters, PortCounters};
 pub use error::ForwardError;
+pub use outbound::TransitBuffer;
 pub use push::{PushCounters, Pusher};
 
 use self::arrivals::Arrivals;
-use self::outbound::Outbound;
+use self::outbound::Outbounds;
 use self::rest::Rest;
 use self::shared::Shared;
 use self::worker::{Inbound, Worker};
@@ -57,8 +58,8 @@ pub struct Config {
     pub interfaces: Vec<String>,
     /// Number of threads; at most one per interface.
     pub threads: usize,
-    /// Size limit of a port's transit buffer in bytes.
-    pub buffer_bytes: u64,
+    /// What may wait for ports that cannot send.
+    pub buffer: TransitBuffer,
     /// Size of a port's receive ring in bytes; it has room for at least 64 frames.
     pub ring_bytes: usize,
     /// How long an idle thread polls its rings before it sleeps, if polling pays.
@@ -67,7 +68,7 @@ pub struct Config {
 
 impl Config {
     /// Defaults for these interfaces: a thread per core but no more than interfaces, transit
-    /// buffers of 512 KiB, rings of 4 MiB (2,048 frames at an MTU of 1,500), polling for 50
+    /// buffers of 64 MiB in all, for a second, rings of 4 MiB (2,048 frames at an MTU of 1,500), polling for 50
     /// microseconds.
     #[must_use]
     pub fn new(interfaces: Vec<String>) -> Self {
@@ -75,7 +76,7 @@ impl Config {
         Self {
             threads: cores.min(interfaces.len()),
             interfaces,
-            buffer_bytes: 512 * 1024,
+            buffer: TransitBuffer::default(),
             ring_bytes: 4 << 20,
             watch: Duration::from_micros(50),
         }
@@ -122,7 +123,7 @@ impl ForwardingEngine {
         }
         fits(&table, count)?;
         let threads = config.threads.clamp(1, count);
-        let shared = Arc::new(Shared::new(table.clone(), count, threads, config.buffer_bytes));
+        let shared = Arc::new(Shared::new(table.clone(), count, threads));
         let mut inbound: Vec<Vec<Inbound>> = (0..threads).map(|_| Vec::new()).collect();
         let mut ports = Vec::with_capacity(count);
         for (port, interface) in config.interfaces.iter().enumerate() {
@@ -138,7 +139,7 @@ impl ForwardingEngine {
         let ring_bytes = config.ring_bytes;
         let mut engine = Self { shared, ports, threads: Vec::new(), ring_bytes };
         for (number, inbound) in inbound.into_iter().enumerate() {
-            let running = engine.spawn(number, inbound, config.watch)?;
+            let running = engine.spawn(number, inbound, config)?;
             engine.threads.push(running);
         }
         Ok(engine)
@@ -148,14 +149,15 @@ impl ForwardingEngine {
         &self,
         number: usize,
         inbound: Vec<Inbound>,
-        watch: Duration,
+        config: &Config,
     ) -> Result<Running, ForwardError> {
         let name = format!("tresse-fwd-{number}");
         let refused = |source| ForwardError::Thread { name: name.clone(), source };
         let (wake, woken) = UnixStream::pair().map_err(refused)?;
         woken.set_nonblocking(true).map_err(refused)?;
         wake.set_nonblocking(true).map_err(refused)?;
-        let outbound = self.ports.iter().map(|p| Outbound::new(p.sockets[number].clone()));
+        let sockets = self.ports.iter().map(|port| port.sockets[number].clone());
+        let threads = self.shared.threads();
         let arrivals = Arc::new(Arrivals::new(&woken).map_err(refused)?);
         for inbound in &inbound {
             arrivals.add(inbound.port, &inbound.receive).map_err(refused)?;
@@ -164,9 +166,9 @@ impl ForwardingEngine {
             shared: self.shared.clone(),
             number,
             inbound,
-            outbound: outbound.collect(),
+            outbounds: Outbounds::new(config.buffer.part(threads), sockets),
             wake: woken,
-            rest: Rest::new(watch),
+            rest: Rest::new(config.watch),
             arrivals: arrivals.clone(),
             watched: Vec::new(),
         };

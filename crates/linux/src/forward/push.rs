@@ -24,13 +24,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use socket2::Socket;
 use tresse_frame::forward::{DropReason, MOST_BEFORE, PushTable, TcpSegments};
 
 use super::counters::{PortCounters, PortCounting};
 use super::offload::Offload;
-use super::outbound::Outbound;
+use super::outbound::{Outbounds, TransitBuffer};
 use super::{ForwardError, port};
 use crate::kernel::Tun;
 use crate::sys::ring::OFFLOAD_HEADER;
@@ -41,8 +42,12 @@ const LONGEST: usize = 1 << 16;
 /// Bytes kept free before each packet: for its offload header and labels.
 const HEAD: usize = (OFFLOAD_HEADER + MOST_BEFORE).next_multiple_of(32);
 const ARENA: usize = 4 * LONGEST;
-/// Size limit of a port's buffer in bytes.
+/// What may wait for NICs that cannot send, for each of them.
 const BUFFER_BYTES: u64 = 512 * 1024;
+
+const fn buffer(ports: usize) -> TransitBuffer {
+    TransitBuffer { memory_bytes: BUFFER_BYTES * ports as u64, wait: Duration::from_secs(1) }
+}
 
 /// A running source engine: pushes labels onto this node's own packets. Dropping it ends its thread
 /// and removes the TUN interface.
@@ -125,7 +130,10 @@ impl Pusher {
             tun: tun.packets,
             wake: woken,
             shared: shared.clone(),
-            outbound: ports.iter().map(|port| Outbound::new(port.socket.clone())).collect(),
+            outbounds: Outbounds::new(
+                buffer(ports.len()),
+                ports.iter().map(|port| port.socket.clone()),
+            ),
             loaded,
             arena: vec![0; ARENA],
             going: Vec::with_capacity(2 * packet::MOST),
@@ -226,7 +234,7 @@ struct Worker {
     shared: Arc<Shared>,
     loaded: Arc<Loaded>,
     /// One per port of `loaded`.
-    outbound: Vec<Outbound>,
+    outbounds: Outbounds,
     arena: Vec<u8>,
     /// Frames in the arena that are to be sent: (port, start of the offload header, end).
     going: Vec<(usize, usize, usize)>,
@@ -248,8 +256,8 @@ impl Worker {
                 // The TUN interface was deleted.
                 Err(_) => break,
             };
-            for (outbound, port) in self.outbound.iter_mut().zip(&self.loaded.ports) {
-                busy |= outbound.blocked().is_some() && outbound.flush(&port.counting);
+            if self.outbounds.are_blocked() {
+                busy |= self.outbounds.flush(|port| &self.loaded.ports[port].counting);
             }
             if !busy {
                 self.pause();
@@ -260,14 +268,11 @@ impl Worker {
 
     /// Takes over a table. Frames that wait for a port which still exists keep waiting.
     fn take(&mut self, loaded: Arc<Loaded>) {
-        let mut before: Vec<Option<Outbound>> = self.outbound.drain(..).map(Some).collect();
-        for port in &loaded.ports {
+        let ports = loaded.ports.iter().map(|port| {
             let same = |old: &Port| Arc::ptr_eq(&old.counting, &port.counting);
-            let old = self.loaded.ports.iter().position(same).and_then(|at| before[at].take());
-            let mut outbound = old.unwrap_or_else(|| Outbound::new(port.socket.clone()));
-            outbound.socket = port.socket.clone();
-            self.outbound.push(outbound);
-        }
+            (port.socket.clone(), self.loaded.ports.iter().position(same))
+        });
+        self.outbounds.replace(buffer(loaded.ports.len()), ports);
         self.loaded = loaded;
     }
 
@@ -327,9 +332,9 @@ impl Worker {
         let mut at = 0;
         loop {
             if room.len() - at < before + segments.longest() {
-                let outbound = &mut self.outbound;
+                let outbounds = &mut self.outbounds;
                 let (sent, behind) = (&head, &room);
-                send(&mut self.going, &loaded, outbound, |from, to| match from < begin {
+                send(&mut self.going, &loaded, outbounds, |from, to| match from < begin {
                     true => &sent[from..to],
                     false => &behind[from - begin - length..to - begin - length],
                 });
@@ -346,14 +351,14 @@ impl Worker {
     }
 
     fn dispatch(&mut self) {
-        let Self { going, loaded, outbound, arena, .. } = self;
-        send(going, loaded, outbound, |from, to| &arena[from..to]);
+        let Self { going, loaded, outbounds, arena, .. } = self;
+        send(going, loaded, outbounds, |from, to| &arena[from..to]);
     }
 
     /// Blocks until there is a packet, a new table, or room for waiting frames.
     fn pause(&mut self) {
-        let timeout_ms = Outbound::timeout_ms(&self.outbound);
-        let full = Outbound::full(&self.outbound);
+        let timeout_ms = self.outbounds.timeout_ms();
+        let full = self.outbounds.full();
         self.watched.clear();
         self.watched.push(readiness::wait_for(&self.wake, libc::POLLIN));
         self.watched.push(readiness::wait_for(&self.tun, libc::POLLIN));
@@ -369,7 +374,7 @@ impl Worker {
 fn send<'a>(
     going: &mut Vec<(usize, usize, usize)>,
     loaded: &Loaded,
-    outbound: &mut [Outbound],
+    outbounds: &mut Outbounds,
     frame: impl Fn(usize, usize) -> &'a [u8],
 ) {
     for run in going.chunk_by(|a, b| a.0 == b.0) {
@@ -378,8 +383,8 @@ fn send<'a>(
             for (place, (_, from, to)) in frames.iter_mut().zip(some) {
                 *place = frame(*from, *to);
             }
-            let counting = &loaded.ports[some[0].0].counting;
-            outbound[some[0].0].emit(counting, BUFFER_BYTES, &frames[..some.len()]);
+            let counting = |port: usize| &*loaded.ports[port].counting;
+            outbounds.emit(some[0].0, &frames[..some.len()], counting);
         }
     }
     going.clear();

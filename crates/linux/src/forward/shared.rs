@@ -29,27 +29,24 @@ pub(super) struct News {
 pub(super) struct Shared {
     pub generation: AtomicU64,
     pub ports: Vec<PortCounting>,
-    /// Size limit of a port's transit buffer in bytes.
-    pub buffer_bytes: u64,
     loaded: Mutex<Arc<Loaded>>,
     news: Vec<Mutex<News>>,
 }
 
 impl Shared {
-    pub fn new(
-        table: Arc<ForwardingTable>,
-        ports: usize,
-        threads: usize,
-        buffer_bytes: u64,
-    ) -> Self {
+    pub fn new(table: Arc<ForwardingTable>, ports: usize, threads: usize) -> Self {
         let labels = Labels::default().grown_for(&table);
         Self {
             generation: AtomicU64::new(0),
             ports: (0..ports).map(|_| PortCounting::default()).collect(),
-            buffer_bytes,
             loaded: Mutex::new(Arc::new(Loaded { table, labels })),
             news: (0..threads).map(|_| Mutex::default()).collect(),
         }
+    }
+
+    /// The number of threads.
+    pub const fn threads(&self) -> usize {
+        self.news.len()
     }
 
     pub fn loaded(&self) -> Arc<Loaded> {

@@ -18,7 +18,7 @@ use tresse_frame::mpls;
 use super::arrivals::Arrivals;
 use super::counters::PortCounting;
 use super::offload::Offload;
-use super::outbound::Outbound;
+use super::outbound::Outbounds;
 use super::port::Receive;
 use super::rest::Rest;
 use super::shared::{Loaded, News, Shared};
@@ -49,8 +49,7 @@ pub(super) struct Worker {
     pub shared: Arc<Shared>,
     pub number: usize,
     pub inbound: Vec<Inbound>,
-    /// One per port of the engine.
-    pub outbound: Vec<Outbound>,
+    pub outbounds: Outbounds,
     pub wake: UnixStream,
     pub rest: Rest,
     pub arrivals: Arc<Arrivals>,
@@ -77,10 +76,10 @@ impl Worker {
             }
             let mut busy = false;
             for inbound in &mut self.inbound {
-                busy |= serve(inbound, &mut self.outbound, &self.shared, &loaded, &mut long);
+                busy |= serve(inbound, &mut self.outbounds, &self.shared, &loaded, &mut long);
             }
-            for (outbound, port) in self.outbound.iter_mut().zip(&self.shared.ports) {
-                busy |= outbound.blocked().is_some() && outbound.flush(port);
+            if self.outbounds.are_blocked() {
+                busy |= self.outbounds.flush(|port| &self.shared.ports[port]);
             }
             if !busy {
                 self.pause(seen);
@@ -90,7 +89,7 @@ impl Worker {
 
     fn take(&mut self, news: News) {
         for (port, socket) in news.send {
-            self.outbound[port].socket = socket;
+            self.outbounds.set_socket(port, socket);
         }
         for (port, receive) in news.receive {
             if let Some(inbound) = self.inbound.iter_mut().find(|i| i.port == port) {
@@ -104,14 +103,14 @@ impl Worker {
         let inbound = &self.inbound;
         let news = || self.shared.generation.load(Relaxed) != generation;
         let seen = || inbound.iter().any(|i| i.receive.ring.ready()) || news();
-        if self.outbound.iter().all(|o| o.blocked().is_none()) {
+        if !self.outbounds.are_blocked() {
             if !self.rest.watch(seen) {
                 self.sleep();
             }
             return;
         }
-        let timeout_ms = Outbound::timeout_ms(&self.outbound);
-        let full = Outbound::full(&self.outbound);
+        let timeout_ms = self.outbounds.timeout_ms();
+        let full = self.outbounds.full();
         self.watched.clear();
         self.watched.push(readiness::wait_for(&self.wake, libc::POLLIN));
         self.watched
@@ -149,7 +148,7 @@ impl Worker {
 /// Forwards one batch of received frames. Returns whether there were any.
 fn serve(
     inbound: &mut Inbound,
-    outbound: &mut [Outbound],
+    outbounds: &mut Outbounds,
     shared: &Shared,
     loaded: &Loaded,
     long: &mut [u8],
@@ -183,7 +182,7 @@ fn serve(
         return false;
     }
     port.received.add(taken as u64, received);
-    dispatch(&going, outbound, shared);
+    dispatch(&going, outbounds, shared);
     drop(going);
     ring.release(taken);
     if losing {
@@ -193,10 +192,11 @@ fn serve(
 }
 
 /// Sends a batch, port by port and in order.
-fn dispatch(going: &[(usize, &[u8])], outbound: &mut [Outbound], shared: &Shared) {
+fn dispatch(going: &[(usize, &[u8])], outbounds: &mut Outbounds, shared: &Shared) {
+    let counting = |port: usize| &shared.ports[port];
     // Single frames are the common case in request and reply traffic.
     if let [(to, frame)] = *going {
-        return outbound[to].emit(&shared.ports[to], shared.buffer_bytes, &[frame]);
+        return outbounds.emit(to, &[frame], counting);
     }
     let mut left = going.len();
     let mut done = [false; BATCH];
@@ -218,7 +218,7 @@ fn dispatch(going: &[(usize, &[u8])], outbound: &mut [Outbound], shared: &Shared
             }
         }
         left -= count;
-        outbound[to].emit(&shared.ports[to], shared.buffer_bytes, &frames[..count]);
+        outbounds.emit(to, &frames[..count], counting);
     }
 }
 

@@ -22,6 +22,9 @@ pub fn trials() -> Vec<Trial> {
         trial("packet_counts_every_bad_frame_and_forwards_none", &[], bad::counted),
         trial("packet_swaps_tables_under_load_without_loss", &[], load::swaps),
         trial("packet_port_that_blocks_holds_up_no_other", &[], ports::blocked),
+        trial("packet_burst_into_a_slow_port_waits_and_loses_nothing", &[], ports::spilled),
+        trial("packet_port_that_stands_still_holds_no_more_than_its_share", &[], ports::shared),
+        trial("packet_frames_that_wait_too_long_are_dropped", &[], ports::waited),
         trial("packet_survives_a_nic_that_goes_and_comes_back", &[], ports::gone),
         trial("packet_refuses_with_the_name_of_the_nic", &[], ports::refused),
     ]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tresse_frame::forward::DropReason;
-use tresse_linux::forward::{Config, ForwardError, ForwardingEngine};
+use tresse_linux::forward::{Config, ForwardError, ForwardingEngine, TransitBuffer};
 use tresse_namespace::{eventually, ip};
 
 use super::pair::{ACROSS, BACK, engine, table};
@@ -15,13 +15,35 @@ fn tc(words: &str) {
     assert!(output.status.success(), "tc {words}: {output:?}");
 }
 
+/// An engine of one thread with this memory for what waits.
+fn one_thread(memory_bytes: u64, wait: Duration) -> ForwardingEngine {
+    let config = Config::new(vec!["eth0".into(), "eth1".into()]);
+    let buffer = TransitBuffer { memory_bytes, wait };
+    let config = Config { threads: 1, buffer, ..config };
+    ForwardingEngine::start(&config, table().into()).unwrap()
+}
+
+/// Sends frames of 1000 bytes from far0, no faster than they are received.
+fn burst(engine: &ForwardingEngine, far0: &Tap, label: u32, sequences: std::ops::Range<u32>) {
+    let received = || engine.counters().ports[0].received.frames;
+    let mut expected = received();
+    let sequences: Vec<u32> = sequences.collect();
+    for some in sequences.chunks(500) {
+        for sequence in some {
+            let labels = [label];
+            let sent = Sent::new(own(0), *sequence);
+            far0.send(&[Sent { vid: Some(100), labels: &labels, length: 954, ..sent }.frame()]);
+        }
+        expected += some.len() as u64;
+        eventually("the engine has received it", || received() == expected);
+    }
+}
+
 /// eth1 sends 1 Mbit/s; 3000 frames of 1000 bytes for it, and one in ten for eth0.
 pub fn blocked() {
     cables(2);
     tc("qdisc add dev eth1 root tbf rate 1mbit burst 4kb limit 32kb");
-    let config =
-        Config { buffer_bytes: 100_000, ..Config::new(vec!["eth0".into(), "eth1".into()]) };
-    let engine = ForwardingEngine::start(&config, table().into()).unwrap();
+    let engine = one_thread(256 * 1024, Duration::from_secs(60));
     let (mut far0, mut far1) = (Tap::open("far0"), Tap::open("far1"));
     let start = Instant::now();
     for sequence in 0..3000 {
@@ -32,6 +54,18 @@ pub fn blocked() {
     let back = far0.expect(300);
     assert!(engine.counters().ports[1].waiting_bytes > 0, "eth1 is still busy");
     assert!(back.iter().map(|s| s.sequence).eq((0..300).map(|n| 10 * n + 9)));
+    let across = drained(&engine, &mut far1);
+    let port = &engine.counters().ports[1];
+    assert!(across.is_sorted(), "in order");
+    assert_eq!(across.last(), Some(&2998), "the oldest are dropped");
+    assert_eq!(port.sent.frames + port.dropped(DropReason::BufferFull), 2700, "{port:?}");
+    assert!((200_000..=256 * 1024).contains(&port.waiting_bytes_most), "{port:?}");
+    assert!(port.spilled.frames > 200 && port.dropped.len() == 1, "{port:?}");
+    assert!(start.elapsed() >= Duration::from_millis(800), "shaped, not bypassed");
+}
+
+/// What arrives at the other end of eth1, until nothing waits for it.
+fn drained(engine: &ForwardingEngine, far1: &mut Tap) -> Vec<u32> {
     let mut across = Vec::new();
     eventually("eth1's buffer is empty", || {
         across.extend(far1.take());
@@ -41,12 +75,56 @@ pub fn blocked() {
         across.extend(far1.take());
         across.len() as u64 == engine.counters().ports[1].sent.frames
     });
+    across.iter().map(|seen| seen.sequence).collect()
+}
+
+/// A burst of 8 MiB into 100 Mbit/s, by the engine's own measures.
+pub fn spilled() {
+    cables(2);
+    tc("qdisc add dev eth1 root tbf rate 100mbit burst 16kb limit 64kb");
+    let engine = engine();
+    let (far0, mut far1) = (Tap::open("far0"), Tap::open("far1"));
+    burst(&engine, &far0, ACROSS, 0..8389);
+    assert!(engine.counters().ports[1].waiting_bytes_most > 4 << 20, "it has waited");
+    let across = drained(&engine, &mut far1);
+    assert!(across.iter().copied().eq(0..8389), "{} have arrived", across.len());
     let port = &engine.counters().ports[1];
-    assert!(across.is_sorted_by(|a, b| a.sequence < b.sequence), "in order");
-    assert_eq!(port.sent.frames + port.dropped(DropReason::BufferFull), 2700, "{port:?}");
-    assert!((90_000..=100_000).contains(&port.waiting_bytes_most), "{port:?}");
-    assert!(port.spilled.frames > 90 && port.dropped.len() == 1, "{port:?}");
-    assert!(start.elapsed() >= Duration::from_millis(800), "shaped, not bypassed");
+    assert!(port.dropped.is_empty(), "{port:?}");
+}
+
+/// eth1 stands still and fills the memory; then eth0 needs its half of it.
+pub fn shared() {
+    cables(2);
+    tc("qdisc add dev eth1 root tbf rate 8kbit burst 2kb limit 4kb");
+    tc("qdisc add dev eth0 root tbf rate 10mbit burst 4kb limit 8kb");
+    let engine = one_thread(1 << 20, Duration::from_secs(60));
+    let mut far0 = Tap::open("far0");
+    burst(&engine, &far0, ACROSS, 0..1500);
+    let full = engine.counters().ports[1].clone();
+    assert!((900_000..=1 << 20).contains(&full.waiting_bytes), "{full:?}");
+    assert!(full.dropped(DropReason::BufferFull) > 400, "{full:?}");
+    burst(&engine, &far0, BACK, 5000..5400);
+    let back = far0.expect(400);
+    assert!(back.iter().map(|seen| seen.sequence).eq(5000..5400));
+    let ports = engine.counters().ports;
+    assert!(ports[0].dropped.is_empty(), "{:?}", ports[0]);
+    assert!((450_000..900_000).contains(&ports[1].waiting_bytes), "{:?}", ports[1]);
+}
+
+/// What waits for too long is dropped, and makes room.
+pub fn waited() {
+    cables(2);
+    tc("qdisc add dev eth1 root tbf rate 8kbit burst 2kb limit 4kb");
+    let engine = one_thread(1 << 20, Duration::from_millis(200));
+    let far0 = Tap::open("far0");
+    burst(&engine, &far0, ACROSS, 0..100);
+    let waiting = || engine.counters().ports[1].waiting_bytes;
+    let began = Instant::now();
+    eventually("nothing waits", || waiting() == 0);
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    let port = &engine.counters().ports[1];
+    assert!(port.dropped(DropReason::WaitedTooLong) > 80, "{port:?}");
+    assert_eq!(port.sent.frames + port.dropped(DropReason::WaitedTooLong), 100, "{port:?}");
 }
 
 pub fn gone() {
