@@ -228,6 +228,17 @@ struct Answered {
     late: bool,
 }
 
+/// Shows what a node knows of failures.
+fn known(lab: &Lab, node: &str) {
+    match lab.client(node).map(|mut client| (client.failures(), client.status())) {
+        Ok((failures, status)) => {
+            let status = status.map(|of| (of.broken, of.backup, of.cut, of.pending, of.activity));
+            eprintln!("  {node} knows {failures:?} {status:?}");
+        }
+        Err(words) => eprintln!("  {node}: {words}"),
+    }
+}
+
 /// Asks all pairs that are joined without what is lost, until all answer.
 fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
     let name = |node: NodeId| lab.now().plan.cluster().node(node).name.clone();
@@ -240,6 +251,7 @@ fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
     };
     let options = PingOptions { fast: true, wait, ..PingOptions::default() };
     let (began, mut limit) = (Instant::now(), Deadline::after(healed));
+    let mut asked_why = false;
     loop {
         let (asked, late) = (began.elapsed(), limit.is_over());
         let report = ping(lab.directory(), &record, &options).map_err(|e| e.to_string())?;
@@ -253,6 +265,10 @@ fn answers(lab: &Lab, lost: &BTreeSet<Crossing>) -> Result<Answered, String> {
                 silent.len(),
                 &silent[..silent.len().min(6)]
             );
+            if asked > healed && !std::mem::replace(&mut asked_why, true) {
+                let ends = silent.iter().flat_map(|(a, b)| [a, b]).collect::<BTreeSet<_>>();
+                ends.into_iter().take(4).for_each(|node| known(lab, node));
+            }
         }
         if silent.is_empty() || asked > healed + PATIENCE {
             return Ok(Answered { took: asked, silent, late });
