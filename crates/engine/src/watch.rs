@@ -288,6 +288,7 @@ fn watched(watch: &Watch) -> WatchedPath {
         mac: watch.mac,
         labels: watch.nexthop.labels.clone(),
         arrival: Some(watch.arrival.clone()).filter(|arrival| !arrival.is_empty()),
+        shared: watch.shared,
         transits: watch.transits,
         active: watch.active,
         nodes: watch.nodes,

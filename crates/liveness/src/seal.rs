@@ -261,7 +261,8 @@ mod tests {
 
     /// From A to B.
     fn datagram(payload: &[u8]) -> Datagram<'_> {
-        Datagram { ifindex: 1, source: A, destination: B, ttl: 255, multi_hop: false, payload }
+        let (from, ttl, multi_hop) = (49152, 255, false);
+        Datagram { ifindex: 1, source: A, destination: B, from, ttl, multi_hop, payload }
     }
 
     fn from_a(a: &mut Seal) -> Vec<u8> {

@@ -79,6 +79,8 @@ pub struct Datagram<'a> {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
+    /// The port that it came from.
+    pub from: u16,
     /// Its TTL or hop limit.
     pub ttl: u8,
     /// Was it sent to [`MULTI_HOP_PORT`](crate::MULTI_HOP_PORT)?

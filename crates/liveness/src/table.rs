@@ -18,8 +18,11 @@ use crate::{
     SessionState, Timing, WatchedPath, Watching,
 };
 
-/// The first source port; each session has its own (RFC 5881 section 4).
+/// The first source port; each session has its own (RFC 5881 section 4), whose lowest bits are the rank of the path that
+/// a packet goes along.
 const FIRST_PORT: u32 = 49152;
+/// So many ranks a source port tells apart.
+const RANKS: u32 = 64;
 /// The largest number of routers that a packet which ends a session may have crossed.
 const HOPS_MOST: u8 = 64;
 /// Where a packet has the receiver's discriminator (RFC 5880, section 4.1).
@@ -62,8 +65,8 @@ pub struct SessionTable {
     interfaces: BTreeMap<String, SendingInterface>,
     /// By the discriminator of this end.
     mine: HashMap<NonZeroU32, PathId>,
-    /// By source address and interface of arrival.
-    arrivals: HashMap<(IpAddr, u32), PathId>,
+    /// By source address and interface of arrival: the paths of one peer, by rank.
+    arrivals: HashMap<(IpAddr, u32), Vec<PathId>>,
     schedule: BTreeSet<(Duration, PathId)>,
     changed: bool,
     /// Wake-ups that came too late for anything to be judged.
@@ -181,7 +184,7 @@ impl SessionTable {
             let Entry { path, session, probed, .. } = &self.entries[&id];
             let arrival = path.arrival.as_ref().and_then(|name| self.interfaces.get(name));
             if let Some(arrival) = arrival {
-                self.arrivals.insert((path.destination, arrival.ifindex), id);
+                self.arrivals.entry((path.destination, arrival.ifindex)).or_default().push(id);
             }
             let mine = session.as_ref().map(Session::discriminator);
             let active = path.active || *probed;
@@ -270,7 +273,12 @@ impl SessionTable {
     /// The path that a datagram is for, by the discriminator of this end, or by where it came from.
     fn find(&self, datagram: &Datagram<'_>, yours: u32) -> Result<PathId, Dropped> {
         let found = match NonZeroU32::new(yours) {
-            None => self.arrivals.get(&(datagram.source, datagram.ifindex)),
+            None => match self.arrivals.get(&(datagram.source, datagram.ifindex)) {
+                Some(paths) if paths.len() > 1 => {
+                    paths.iter().find(|path| is_along(**path, datagram))
+                }
+                paths => paths.and_then(|paths| paths.first()),
+            },
             Some(yours) => self.mine.get(&yours),
         };
         let id = *found.ok_or(Dropped::Unknown)?;
@@ -287,7 +295,8 @@ impl SessionTable {
             Some(name) => self.interfaces.get(name).is_none_or(|there| there.ifindex == ifindex),
             None => planned(),
         };
-        if there && multi_hop == (path.transits > 0) && ttl >= 255 - path.transits {
+        let along = there && (!path.shared || is_along(path.id, datagram));
+        if along && multi_hop == (path.transits > 0) && ttl >= 255 - path.transits {
             Ok(Arrived::ByPath)
         } else if multi_hop && ttl >= 255 - HOPS_MOST && planned() {
             Ok(Arrived::ByOther)
@@ -503,7 +512,7 @@ impl SessionTable {
         for Outgoing { packet, everywhere } in due {
             let path = &self.entries[&id].path;
             let port = if path.labels.is_empty() { SINGLE_HOP_PORT } else { MULTI_HOP_PORT };
-            out.extend(self.by(path, ends(path), control(packet, port)));
+            out.extend(self.by(path, ends(path), control(packet, port, path.id)));
             self.packets += 1;
             if everywhere {
                 self.by_others(path, packet, out);
@@ -520,8 +529,9 @@ impl SessionTable {
         }
         let all = PathId { rank: 0, ..path.id }..=PathId { rank: u32::MAX, ..path.id };
         let others = self.entries.range(all).filter(|(id, _)| **id != path.id);
-        let content = || control(packet, MULTI_HOP_PORT);
-        out.extend(others.filter_map(|(_, other)| self.by(&other.path, ends(path), content())));
+        let content = |along| control(packet, MULTI_HOP_PORT, along);
+        let by = |(id, other): (&PathId, &Entry)| self.by(&other.path, ends(path), content(*id));
+        out.extend(others.filter_map(by));
     }
 
     /// A packet in the encapsulation of a path; none while its interface is not there.
@@ -571,9 +581,17 @@ const fn ends(path: &WatchedPath) -> (IpAddr, IpAddr) {
     (path.source, path.destination)
 }
 
-fn control(packet: Packet, to: u16) -> PacketContent {
-    let from = FIRST_PORT + packet.mine % (u32::from(u16::MAX) + 1 - FIRST_PORT);
+/// A packet that goes along a path.
+fn control(packet: Packet, to: u16, along: PathId) -> PacketContent {
+    let sessions = (u32::from(u16::MAX) + 1 - FIRST_PORT) / RANKS;
+    let from = FIRST_PORT + packet.mine % sessions * RANKS + along.rank % RANKS;
     PacketContent::Control { ports: (from as u16, to), packet }
+}
+
+/// Does a datagram say by its source port that it came along the peer's path of this rank?
+fn is_along(path: PathId, datagram: &Datagram<'_>) -> bool {
+    let from = u32::from(datagram.from).checked_sub(FIRST_PORT);
+    from.is_some_and(|from| from % RANKS == path.rank % RANKS)
 }
 
 fn line(entry: &Entry) -> Option<SessionLine> {

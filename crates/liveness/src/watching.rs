@@ -46,9 +46,12 @@ pub struct WatchedPath {
     pub mac: Mac,
     /// MPLS label stack, outermost first; empty for one-segment paths.
     pub labels: Vec<Label>,
-    /// The interface on which the peer's packets of this rank arrive; `None` if several ranks arrive there:
-    /// then there is no session.
+    /// The interface on which the peer's packets of this rank arrive; `None` if the peer has no such path: then there is
+    /// no session.
     pub arrival: Option<String>,
+    /// Do packets of several ranks arrive there? Then their source ports tell them apart.
+    #[serde(default)]
+    pub shared: bool,
     /// Number of transit nodes on the path from the peer to this node.
     pub transits: u8,
     /// Does this end start the session? Otherwise it only answers.

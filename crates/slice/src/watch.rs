@@ -2,9 +2,8 @@
 //! down which other paths are broken (DESIGN section 7, rule K10).
 //!
 //! A BFD session belongs to two nodes and a path rank (a path's place among the paths of its pair),
-//! and runs over the paths of that rank in both directions. It is possible only if each end can
-//! tell by the arrival interface which rank a packet came along: no two of the peer's paths may end
-//! on the same interface.
+//! and runs over the paths of that rank in both directions. Each end has to tell which rank a packet came along: by the
+//! interface of arrival, or by the packet's source port where several of the peer's paths end on one.
 //!
 //! Few sessions suffice. A [`Crossing`] is a link or NIC that a path crosses in one direction. It
 //! matters to a pair of nodes if some paths of the pair have it and others do not, because then
@@ -56,9 +55,12 @@ pub struct Watch {
     pub nexthop: Nexthop,
     /// MAC address of that nexthop.
     pub mac: Mac,
-    /// The interface on which the peer's packets of this rank arrive. Empty if several ranks arrive
-    /// there: then there is no session.
+    /// The interface on which the peer's packets of this rank arrive. Empty if the peer has no path of this rank: then
+    /// there is no session.
     pub arrival: String,
+    /// Do packets of several ranks arrive there?
+    #[serde(default)]
+    pub shared: bool,
     /// Number of transit nodes on the path from the peer to this node.
     pub transits: u8,
     /// Does this end start the session? Otherwise it only answers.
@@ -216,14 +218,10 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
         let ends = |paths: &[Path]| -> Vec<String> {
             paths.iter().map(|path| arrival(plan, path)).collect()
         };
-        let (here, there) = (ends(&back), ends(&out));
-        let alone = |ends: &[String], at: &usize| {
-            ends.iter().filter(|other| **other == ends[*at]).count() == 1
-        };
-        for (of_out, path) in out.iter().enumerate() {
-            // Each end must know from the arrival interface which path a packet came along.
+        let here = ends(&back);
+        let is_shared = |at: usize| here.iter().filter(|other| **other == here[at]).count() > 1;
+        for path in &out {
             let matched = back.iter().position(|back| back.id.rank == path.id.rank);
-            let matched = matched.filter(|at| alone(&here, at) && alone(&there, &of_out));
             let first_hop = |ipv4| Some(Nexthop { weight: 1, ..first_hop(plan, path, ipv4)? });
             let nexthops: Vec<Nexthop> = [true, false].into_iter().filter_map(first_hop).collect();
             let ipv4 = nexthops.first().is_some_and(|nexthop| nexthop.via.is_ipv4());
@@ -241,6 +239,7 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
                 nexthop,
                 mac: plan.receiver(&path.segments[0]).mac,
                 arrival: matched.map(|at| here[at].clone()).unwrap_or_default(),
+                shared: matched.is_some_and(is_shared),
                 transits: matched.map_or(0, |at| (back[at].segments.len() - 1) as u8),
                 active: false,
                 nexthops,
@@ -279,6 +278,7 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
             nexthop,
             mac: plan.cluster().node(hop.to).nics[hop.to_nic].mac,
             arrival: interface.clone(),
+            shared: false,
             transits: 0,
             active: backups,
             nexthops: theirs.iter().map(to).collect(),

@@ -110,7 +110,8 @@ fn datagram<'a>(packet: &Packet<'a>, complete: bool, ifindex: u32) -> Option<Dat
         }
     }
     let Packet { source, destination, ttl, .. } = *packet;
-    Some(Datagram { ifindex, source, destination, ttl, multi_hop, payload: &bytes[UDP..] })
+    let (from, payload) = (udp.get_source(), &bytes[UDP..]);
+    Some(Datagram { ifindex, source, destination, from, ttl, multi_hop, payload })
 }
 
 /// An answer to an echo of BFD: its data are the number of a session.

@@ -34,6 +34,7 @@ fn watching(node: u32, at: usize) -> Watching {
         mac: mac(&there),
         labels: Vec::new(),
         arrival: Some(here.clone()),
+        shared: false,
         transits: 0,
         active: true,
         nodes: None,

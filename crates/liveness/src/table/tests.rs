@@ -23,7 +23,9 @@ struct Pair {
     /// Nodes that are kept waiting as a whole; nothing reaches them.
     stopped: BTreeSet<usize>,
     /// What the sockets of dead daemons hold: to, when it arrived, by which interface, TTL, several hops, payload.
-    queue: Vec<(usize, Duration, u32, u8, bool, [u8; 24])>,
+    queue: Vec<(usize, Duration, u32, u16, u8, bool, [u8; 24])>,
+    /// The node at which all comes in by interface 1.
+    gathers: Option<usize>,
     /// Interfaces by which the paths of each node leave, by rank.
     ways: [Vec<String>; 2],
     seen: [PathEvent; 2],
@@ -49,6 +51,7 @@ fn watching(node: usize, plan: u8) -> Watching {
         mac: Mac([other as u8; 6]),
         labels: labels.into(),
         arrival: Some(name.into()),
+        shared: false,
         transits: rank as u8,
         // One end asks for sessions, the other answers.
         active: node == 0,
@@ -74,11 +77,20 @@ impl Pair {
             dead: BTreeSet::new(),
             stopped: BTreeSet::new(),
             queue: Vec::new(),
+            gathers: None,
             ways: Default::default(),
             seen: [PathEvent::default(), PathEvent::default()],
         };
         pair.set(0, watching(0, 1));
         pair.set(1, watching(1, 1));
+        pair
+    }
+
+    /// With an end at which both paths of the other come in by one interface.
+    fn gathered() -> Self {
+        let mut pair = Self { gathers: Some(1), ..Self::new() };
+        pair.set(1, gathered(2));
+        pair.set(0, watching(0, 2));
         pair
     }
 
@@ -148,13 +160,16 @@ impl Pair {
                 }
             };
             let (ttl, multi_hop) = (if labelled { 254 } else { 255 }, ports.1 == MULTI_HOP_PORT);
+            let ifindex = if self.gathers == Some(to) { 1 } else { ifindex };
+            let port = ports.0;
             if self.dead.contains(&to) {
-                self.queue.push((to, self.now, ifindex, ttl, multi_hop, packet.emit()));
+                self.queue.push((to, self.now, ifindex, port, ttl, multi_hop, packet.emit()));
                 continue;
             }
             let (source, payload) = (address(from), &packet.emit());
             let destination = address(to);
-            let datagram = Datagram { ifindex, source, destination, ttl, multi_hop, payload };
+            let datagram =
+                Datagram { ifindex, source, destination, from: port, ttl, multi_hop, payload };
             let mut back = Vec::new();
             let taken = self.tables[to].hear(&datagram, self.now, &mut back);
             // One that is held down, or has just begun, has no use for it.
@@ -167,11 +182,11 @@ impl Pair {
     fn resume(&mut self, node: usize) {
         self.dead.remove(&node);
         self.tables[node].wake(self.now);
-        for (to, at, ifindex, ttl, multi_hop, payload) in std::mem::take(&mut self.queue) {
+        for (to, at, ifindex, from, ttl, multi_hop, payload) in std::mem::take(&mut self.queue) {
             assert_eq!(to, node);
             let source = address(1 - node);
             let (destination, payload) = (address(node), &payload[..]);
-            let datagram = Datagram { ifindex, source, destination, ttl, multi_hop, payload };
+            let datagram = Datagram { ifindex, source, destination, from, ttl, multi_hop, payload };
             let mut back = Vec::new();
             let _ = self.tables[node].hear(&datagram, at, &mut back);
             self.deliver(node, back);
@@ -365,6 +380,15 @@ fn a_daemon_that_hung_takes_no_path_for_broken_when_it_goes_on() {
     }
 }
 
+/// Node 1, where both ranks of node 0 come in by the same interface.
+fn gathered(plan: u8) -> Watching {
+    let mut watching = watching(1, plan);
+    for path in Arc::make_mut(&mut watching.paths) {
+        (path.arrival, path.shared) = (Some("a".into()), true);
+    }
+    watching
+}
+
 /// Rank 0 leaves by the one and comes in by the other at both ends, rank 1 the other way round.
 fn crossed(node: usize, plan: u8) -> Watching {
     let mut watching = watching(node, plan);
@@ -410,6 +434,10 @@ fn each_direction_is_judged_by_itself() {
         (Pair::new(), [(0, 2), (1, 1)], [0, 1]),
         (Pair::crossed(), [(0, 1), (1, 1)], [1, 0]),
         (Pair::crossed(), [(0, 2), (1, 2)], [0, 1]),
+        (Pair::gathered(), [(0, 1), (1, 2)], [1, 0]),
+        (Pair::gathered(), [(0, 2), (1, 1)], [0, 1]),
+        (Pair::gathered(), [(0, 1), (1, 1)], [1, 1]),
+        (Pair::gathered(), [(0, 2), (1, 2)], [0, 0]),
     ] {
         pair.run(3000);
         pair.all_up();

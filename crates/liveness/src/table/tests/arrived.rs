@@ -24,6 +24,7 @@ fn what_did_not_come_by_the_path_has_no_effect() {
         ifindex: 1,
         source: address(1),
         destination: address(0),
+        from: 49152,
         ttl: 255,
         multi_hop: false,
         payload: &payload,
