@@ -18,6 +18,7 @@
 mod event;
 mod lateness;
 mod packet;
+mod ports;
 pub mod records;
 mod seal;
 mod sending;

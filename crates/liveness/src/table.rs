@@ -11,6 +11,7 @@ use tresse_base::random::Random;
 use tresse_base::units::Mac;
 
 use crate::lateness::Lateness;
+use crate::ports::{control, is_along};
 use crate::verdict::Verdict;
 use crate::{
     Datagram, Diagnostic, Dropped, Echo, Encapsulation, MULTI_HOP_PORT, Outgoing, Packet,
@@ -18,11 +19,6 @@ use crate::{
     SessionState, Timing, WatchedPath, Watching,
 };
 
-/// The first source port; each session has its own (RFC 5881 section 4), whose lowest bits are the rank of the path that
-/// a packet goes along.
-const FIRST_PORT: u32 = 49152;
-/// So many ranks a source port tells apart.
-const RANKS: u32 = 64;
 /// The largest number of routers that a packet which ends a session may have crossed.
 const HOPS_MOST: u8 = 64;
 /// Where a packet has the receiver's discriminator (RFC 5880, section 4.1).
@@ -579,19 +575,6 @@ fn trail(path: &WatchedPath) -> Trail {
 
 const fn ends(path: &WatchedPath) -> (IpAddr, IpAddr) {
     (path.source, path.destination)
-}
-
-/// A packet that goes along a path.
-fn control(packet: Packet, to: u16, along: PathId) -> PacketContent {
-    let sessions = (u32::from(u16::MAX) + 1 - FIRST_PORT) / RANKS;
-    let from = FIRST_PORT + packet.mine % sessions * RANKS + along.rank % RANKS;
-    PacketContent::Control { ports: (from as u16, to), packet }
-}
-
-/// Does a datagram say by its source port that it came along the peer's path of this rank?
-fn is_along(path: PathId, datagram: &Datagram<'_>) -> bool {
-    let from = u32::from(datagram.from).checked_sub(FIRST_PORT);
-    from.is_some_and(|from| from % RANKS == path.rank % RANKS)
 }
 
 fn line(entry: &Entry) -> Option<SessionLine> {

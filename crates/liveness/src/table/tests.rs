@@ -11,6 +11,9 @@ const TIMING: Timing = Timing { interval: Duration::from_millis(100), multiplier
 const LABEL: Label = Label(16);
 const NONE: [Vec<u32>; 2] = [Vec::new(), Vec::new()];
 
+/// A packet that a dead daemon has not read: to whom, when it came, interface, port, TTL, whether it is multi-hop.
+type Waiting = (usize, Duration, u32, u16, u8, bool, [u8; 24]);
+
 /// Two nodes and two paths between them: rank 0 by `a`, ifindex 1, and rank 1 by `b`, ifindex 2, through a
 /// node in transit.
 struct Pair {
@@ -23,7 +26,7 @@ struct Pair {
     /// Nodes that are kept waiting as a whole; nothing reaches them.
     stopped: BTreeSet<usize>,
     /// What the sockets of dead daemons hold: to, when it arrived, by which interface, TTL, several hops, payload.
-    queue: Vec<(usize, Duration, u32, u16, u8, bool, [u8; 24])>,
+    queue: Vec<Waiting>,
     /// The node at which all comes in by interface 1.
     gathers: Option<usize>,
     /// Interfaces by which the paths of each node leave, by rank.
