@@ -78,14 +78,17 @@ fn drained(engine: &ForwardingEngine, far1: &mut Tap) -> Vec<u32> {
     across.iter().map(|seen| seen.sequence).collect()
 }
 
-/// A burst of 8 MiB into 100 Mbit/s, by the engine's own measures.
+/// A burst of 8 MiB into a NIC that stands still and then sends 100 Mbit/s, by the engine's own
+/// measures.
 pub fn spilled() {
     cables(2);
-    tc("qdisc add dev eth1 root tbf rate 100mbit burst 16kb limit 64kb");
-    let engine = engine();
+    tc("qdisc add dev eth1 root tbf rate 8kbit burst 2kb limit 4kb");
+    let engine = one_thread(64 << 20, Duration::from_secs(60));
     let (far0, mut far1) = (Tap::open("far0"), Tap::open("far1"));
     burst(&engine, &far0, ACROSS, 0..8389);
-    assert!(engine.counters().ports[1].waiting_bytes_most > 4 << 20, "it has waited");
+    let waiting = engine.counters().ports[1].waiting_bytes;
+    assert!(waiting > 8_000_000, "{waiting} wait");
+    tc("qdisc change dev eth1 root tbf rate 100mbit burst 16kb limit 64kb");
     let across = drained(&engine, &mut far1);
     assert!(across.iter().copied().eq(0..8389), "{} have arrived", across.len());
     let port = &engine.counters().ports[1];
@@ -95,8 +98,9 @@ pub fn spilled() {
 /// eth1 stands still and fills the memory; then eth0 needs its half of it.
 pub fn shared() {
     cables(2);
-    tc("qdisc add dev eth1 root tbf rate 8kbit burst 2kb limit 4kb");
-    tc("qdisc add dev eth0 root tbf rate 10mbit burst 4kb limit 8kb");
+    for nic in ["eth0", "eth1"] {
+        tc(&format!("qdisc add dev {nic} root tbf rate 8kbit burst 2kb limit 4kb"));
+    }
     let engine = one_thread(1 << 20, Duration::from_secs(60));
     let mut far0 = Tap::open("far0");
     burst(&engine, &far0, ACROSS, 0..1500);
@@ -104,6 +108,7 @@ pub fn shared() {
     assert!((900_000..=1 << 20).contains(&full.waiting_bytes), "{full:?}");
     assert!(full.dropped(DropReason::BufferFull) > 400, "{full:?}");
     burst(&engine, &far0, BACK, 5000..5400);
+    tc("qdisc change dev eth0 root tbf rate 10mbit burst 4kb limit 8kb");
     let back = far0.expect(400);
     assert!(back.iter().map(|seen| seen.sequence).eq(5000..5400));
     let ports = engine.counters().ports;
