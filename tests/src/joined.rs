@@ -27,10 +27,8 @@ pub fn joined(plan: &Plan, lost: &BTreeSet<Crossing>) -> BTreeSet<(NodeId, NodeI
             next.insert(node, whole.map(|hop| hop.to).collect());
         }
     } else {
-        let is_whole = |path: &Path| {
-            let crossings = path.segments.iter().flat_map(|segment| plan.crossings(segment));
-            crossings.into_iter().all(|crossing| !lost.contains(&crossing))
-        };
+        let is_whole =
+            |path: &Path| plan.path_crossings(path).iter().all(|crossing| !lost.contains(crossing));
         let leads = |src, dst| plan.paths(src, dst).iter().any(is_whole);
         for (a, b) in plan.pairs().filter(|(a, b)| leads(*a, *b) && leads(*b, *a)) {
             next.entry(a).or_default().insert(b);

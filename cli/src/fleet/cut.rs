@@ -39,8 +39,8 @@ pub struct Joined<'a> {
     plan: &'a Plan,
     remaining: Remaining,
     said: &'a BTreeMap<String, Said>,
-    /// Crossed by what is drained.
-    free: BTreeSet<Crossing>,
+    /// Source and destination of each pair that has a planned path that is neither broken nor drained.
+    whole: BTreeSet<(NodeId, NodeId)>,
     object: &'a str,
 }
 
@@ -52,18 +52,32 @@ impl<'a> Joined<'a> {
         let parts = FabricParts::of(cluster, plan.graph());
         let drained = said.values().flat_map(|said| &said.status.drained).map(String::as_str);
         let drained = drained.chain([object]).filter_map(|name| parts.named(name).ok());
-        let free =
+        let drained: BTreeSet<Crossing> =
             drained.flat_map(|part| part.wires().iter().copied().collect::<Vec<_>>()).collect();
-        Some(Self { plan, remaining, said, free, object })
+        let ids =
+            cluster.nodes.iter().enumerate().map(|(at, node)| (&*node.name, NodeId::from(at)));
+        let ids: BTreeMap<&str, NodeId> = ids.collect();
+        let mut whole = BTreeSet::new();
+        for (src, said) in said.iter().filter_map(|(node, said)| Some((*ids.get(&**node)?, said))) {
+            let carry =
+                said.paths.iter().filter(|line| matches!(&*line.state, "active" | "standby"));
+            for (dst, rank) in carry.filter_map(|line| Some((*ids.get(&*line.dst)?, line.rank))) {
+                let paths = plan.paths(src, dst);
+                let path = paths.iter().find(|path| path.id.rank == rank);
+                let mut wires = path.into_iter().flat_map(|path| plan.path_crossings(path));
+                if path.is_some() && !wires.any(|wire| drained.contains(&wire)) {
+                    whole.insert((src, dst));
+                }
+            }
+        }
+        Some(Self { plan, remaining, said, whole, object })
     }
 
     /// Does one node reach the other over nodes that join planned paths?
     pub fn reaches(&self, src: NodeId, dst: NodeId) -> bool {
-        let state =
-            |from: NodeId, at: usize| match self.is_whole(from, self.remaining.hops(from)[at].to) {
-                true => HopState::Sound,
-                false => HopState::Broken,
-            };
+        let is_whole =
+            |from, at: usize| self.whole.contains(&(from, self.remaining.hops(from)[at].to));
+        let state = |from, at| if is_whole(from, at) { HopState::Sound } else { HopState::Broken };
         let ways = self.remaining.ways(dst, state, |node| self.joins(node));
         self.joins(src) && self.remaining.walk(src, dst, &ways).is_some()
     }
@@ -73,21 +87,6 @@ impl<'a> Joined<'a> {
         let node = &self.plan.cluster().node(node).name;
         let is_up = |said: &Said| said.status.sessions_up > 0;
         node != self.object && self.said.get(node).is_some_and(is_up)
-    }
-
-    /// Is a planned path between two nodes neither broken nor drained?
-    fn is_whole(&self, src: NodeId, dst: NodeId) -> bool {
-        let cluster = self.plan.cluster();
-        let Some(said) = self.said.get(&cluster.node(src).name) else { return false };
-        let to = &cluster.node(dst).name;
-        let carries = |rank: u32| {
-            let mut lines = said.paths.iter().filter(|line| line.dst == *to && line.rank == rank);
-            lines.any(|line| matches!(&*line.state, "active" | "standby"))
-        };
-        self.plan.paths(src, dst).iter().any(|path| {
-            let mut wires = path.segments.iter().flat_map(|segment| self.plan.crossings(segment));
-            carries(path.id.rank) && !wires.any(|wire| self.free.contains(&wire))
-        })
     }
 }
 

@@ -45,7 +45,7 @@ impl<'a> Left<'a> {
         let joins = heals && remaining.as_ref().is_some_and(Remaining::joins_paths);
         let crossed = |(src, dst): (NodeId, NodeId)| {
             let paths = plan.paths(src, dst);
-            ((src, dst), paths.iter().map(|path| crossed(plan, path)).collect())
+            ((src, dst), paths.iter().map(|path| plan.path_crossings(path)).collect())
         };
         let paths = plan.pairs().filter(|_| joins).map(crossed).collect();
         Self { plan, parts: FabricParts::of(cluster, plan.graph()), remaining, heals, paths }
@@ -76,7 +76,7 @@ impl<'a> Left<'a> {
         if self.goes_by_hops() {
             return None;
         }
-        let whole = |path: &&Path| is_whole(&crossed(self.plan, path), broken);
+        let whole = |path: &&Path| is_whole(&self.plan.path_crossings(path), broken);
         paths.iter().find(whole).map(|path| path.id.rank)
     }
 
@@ -158,11 +158,6 @@ impl<'a> Left<'a> {
         });
         switches.chain(nodes).chain(links).chain(nics).collect()
     }
-}
-
-/// What a path crosses.
-fn crossed(plan: &Plan, path: &Path) -> Vec<Crossing> {
-    path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect()
 }
 
 fn is_whole(crossed: &[Crossing], broken: &BTreeSet<Crossing>) -> bool {

@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::text::suggestion;
-use tresse_topology::cluster::{Learning, Stp};
+use tresse_topology::cluster::{Learning, ReflectMode, Stp};
 
 use crate::kinds::TopologyKind;
 use crate::read::{At, Number, Read, choice, section, wrong_type};
@@ -106,9 +106,10 @@ section! {
         /// The root switch of updown and transit.
         #[schemars(extend("pattern" = pattern::name()))]
         root: String = "root = \"s00\"",
-        /// Add detours through reflector nodes, weighted for the demand.
+        /// Paths through third nodes: for pairs with listed demand, weighted for it (true), or for all pairs, used while
+        /// their own are full (`adaptive`).
         #[schemars(extend("default" = false))]
-        reflect: bool = "reflect = false",
+        reflect: Reflecting = "reflect = false",
         /// How transit chooses among paths.
         choice: PathChoice = "choice = \"balanced\"",
         /// The traffic to balance for: `uniform`, from every node to every other. Other traffic is listed
@@ -330,6 +331,42 @@ impl JsonSchema for Prefixes {
                 "allOf": [at_most_one(&v4), at_most_one(v6)],
             },
         ]})
+    }
+}
+
+/// `reflect`: yes, no, or `adaptive`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reflecting(pub(super) ReflectMode);
+
+impl Read for Reflecting {
+    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::Boolean(true) => Some(Self(ReflectMode::Demand)),
+            DeValue::Boolean(false) => Some(Self(ReflectMode::Off)),
+            DeValue::String(_) => word(
+                value,
+                "true, false or `adaptive`",
+                &[("adaptive", ReflectMode::Adaptive)],
+                found,
+            )
+            .map(Self),
+            _ => {
+                wrong_type("true, false or \"adaptive\"", value, None, found);
+                None
+            }
+        }
+    }
+}
+
+impl JsonSchema for Reflecting {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Reflecting".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [true, false, "adaptive"] })
     }
 }
 

@@ -91,7 +91,10 @@ impl Engine {
         let own = remaining.map(|remaining| self.own_words(&current, remaining, &dark));
         let own_dark = dark_places(&current, &dark);
         // Before the kernel was looked at nothing is known of carriers.
-        let report = own.as_ref().map(|own| report_of(&current, own, &own_dark));
+        let report = own.as_ref().map(|own| Report {
+            loads: self.adaptive.said(&current).to_vec(),
+            ..report_of(&current, own, &own_dark)
+        });
         if let Some(report) = report.filter(|_| self.view.is_some())
             && self.healing.said.as_ref() != Some(&report)
         {

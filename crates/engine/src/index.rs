@@ -15,6 +15,7 @@ use tresse_reconcile::Nexthop;
 use tresse_slice::first_hop;
 use tresse_slice::watch::part::FabricParts;
 use tresse_slice::watch::watched_path;
+use tresse_topology::cluster::ReflectMode;
 use tresse_topology::path::{Crossing, Path, Segment};
 
 /// What control calls need to know of a plan, from the view of one node: the paths from that node,
@@ -35,6 +36,9 @@ pub struct Index {
     interfaces: Vec<String>,
     /// The hops between nodes, where nodes watch each other and go round failures.
     pub(super) remaining: Option<Remaining>,
+    /// Where detours are used as they are needed: the wires that paths of this node cross, and their rates in bits a second.
+    #[serde(default)]
+    pub(super) rates: Vec<(Crossing, u64)>,
     /// Does this node route between the fabric and other networks?
     pub(super) is_gateway: bool,
     /// The parts that operators may name.
@@ -109,6 +113,11 @@ impl Index {
                 index.add(plan, &path, address, &mut interfaces);
             }
         }
+        if cluster.routing.reflect == ReflectMode::Adaptive {
+            let wires: BTreeSet<Crossing> =
+                index.paths.iter().flat_map(|path| path.wires.iter().copied()).collect();
+            index.rates = wires.into_iter().map(|wire| (wire, plan.rate(wire).0)).collect();
+        }
         index
     }
 
@@ -134,7 +143,7 @@ impl Index {
         let nexthop = |to: &IpAddr| Some((Prefix::host(*to), first_hop(plan, path, to.is_ipv4())?));
         self.paths.push(PathEntry {
             nexthops: destinations.iter().filter_map(nexthop).collect(),
-            wires: path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect(),
+            wires: plan.path_crossings(path),
             id: path.id,
             weight: path.weight,
             address,

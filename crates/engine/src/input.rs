@@ -13,6 +13,7 @@ use tresse_liveness::Watching;
 use tresse_liveness::records::Report;
 use tresse_reconcile::{Observed, Operation};
 
+use super::adaptive::{Sampled, Sent};
 use super::forwarding::Forwarding;
 use super::prepared::Prepared;
 use super::pushing::Pushing;
@@ -118,6 +119,8 @@ pub enum Input {
     },
     /// Other nodes say something new of the hops to their neighbours; `None`: nothing more.
     Reports(BTreeMap<Origin, Option<Report>>),
+    /// What this node has sent since the last time, where [`Effect::Sample`] asks for it.
+    Sent(Box<Sent>),
     /// The time returned by [`super::Engine::deadline`] has come.
     Tick,
 }
@@ -204,6 +207,8 @@ pub enum Effect {
     Push(Box<Pushing>),
     /// Replace the list of watched paths.
     Watch(Box<Watching>),
+    /// Sample what this node sends, and say once a second what that was ([`Input::Sent`]); without interfaces: stop it.
+    Sample(Sampled),
     /// Say to all nodes what this one knows of the hops to its neighbours.
     Originate {
         /// FNV-1a hash of the fabric's name.

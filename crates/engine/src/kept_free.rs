@@ -91,6 +91,15 @@ impl Steering {
 }
 
 impl KeptFree {
+    /// Shares the traffic of a pair by these weights, one for each of its paths; not where nodes route.
+    pub(super) fn share_by(&mut self, pair: &[PathEntry], weights: &[u8]) {
+        let first = pair[0].id.rank as usize;
+        let weight = |entry: &PathEntry| {
+            weights.get(entry.id.rank as usize - first).copied().unwrap_or_default()
+        };
+        self.share(pair, weight, None);
+    }
+
     /// Shares the traffic of a pair by the weights of its paths. Where nodes route, `drained` has what no
     /// path should cross, also further on: what is left carries all, and nothing is changed if nothing
     /// is left.

@@ -17,6 +17,7 @@
 //!   `kept_free` says what they do to a plan's paths, and `moves` which traffic moves.
 //! - `healing` goes round failures that the plan's backups do not answer, where nodes route; `healed` holds what is
 //!   known of them, and `failures` tells it.
+//! - `adaptive` moves traffic onto detours through third nodes while the own paths are full.
 //! - `elsewhere` knows which plans other nodes announce.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
@@ -25,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adaptive;
 mod advance;
 mod calls;
 mod canary;
@@ -76,6 +78,7 @@ use tresse_base::units::Prefix;
 use tresse_control::{Alert, OperationLine, PendingLine, Reply};
 use tresse_reconcile::Planned;
 
+use self::adaptive::Adaptive;
 use self::canary::Canary;
 use self::elsewhere::Elsewhere;
 use self::healed::Healing;
@@ -86,6 +89,7 @@ use self::schedule::{Cause, Schedule};
 use self::transition::Transition;
 use self::watched::Paths;
 
+pub use self::adaptive::{Sampled, Sent, Traffic};
 pub use self::chosen::{ChosenPath, WeightedPath};
 pub use self::engines::{Engines, LabelEngine, SourceEngine};
 pub use self::forwarding::{Forwarding, ForwardingNic};
@@ -149,6 +153,7 @@ pub struct Engine {
     refresh: BTreeMap<String, Refresh>,
     paths: Paths,
     healing: Healing,
+    adaptive: Adaptive,
     /// First nexthops that are kept free, of the plan in force.
     free: Arc<KeptFree>,
     transition: Transition,
@@ -194,6 +199,7 @@ impl Engine {
             canaries: BTreeMap::new(),
             refresh: BTreeMap::new(),
             paths: Paths::default(),
+            adaptive: Adaptive::default(),
             free: Arc::default(),
             transition: Transition::default(),
             elsewhere: Elsewhere::default(),
@@ -238,6 +244,7 @@ impl Engine {
                 self.reported(reports);
                 self.hear_dark(out);
             }
+            Input::Sent(sent) => self.sent(&sent),
             Input::Tick if self.dark_until().is_some_and(|at| at <= now) => self.hear_dark(out),
             Input::Tick => {}
             call => self.call(call, out),
@@ -245,6 +252,7 @@ impl Engine {
         self.vlans(now, out);
         self.heal(out);
         self.next_job(now, out);
+        self.sample(out);
         effects
     }
 

@@ -60,7 +60,11 @@ impl Engine {
     pub(super) fn resteer(&mut self) {
         let current = self.stored.current.as_ref();
         let broken = current.map(|current| self.dead(current));
-        let free = current.map(|current| self.stored.steering.kept_free(current));
+        let free = current.map(|current| {
+            let mut free = self.stored.steering.kept_free(current);
+            self.adaptive.share(current, &mut free);
+            free
+        });
         self.paths.broken = broken.unwrap_or_default();
         self.free = Arc::new(free.unwrap_or_default());
     }

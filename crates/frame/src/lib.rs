@@ -10,3 +10,4 @@ pub mod keys;
 pub mod lldp;
 pub mod mpls;
 pub mod records;
+pub mod sample;

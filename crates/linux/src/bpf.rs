@@ -15,11 +15,17 @@ pub(crate) const LDX_MSH: u16 = 0xb1;
 /// Jumps if A is a number, or has one of its bits.
 pub(crate) const JEQ_K: u16 = 0x15;
 pub(crate) const JSET_K: u16 = 0x45;
+/// A is what it has in common with a number, bit by bit.
+pub(crate) const AND_K: u16 = 0x54;
 /// Accepts so many bytes; 0 drops the packet.
 pub(crate) const RET_K: u16 = 0x06;
 
 /// The place of a packet's type (`SKF_AD_OFF` + `SKF_AD_PKTTYPE`), and the type of what is for this host.
 pub(crate) const PACKET_TYPE: u32 = -0x1000_i32 as u32 + 4;
 pub(crate) const PACKET_HOST: u32 = 0;
+/// The type of what this host sends.
+pub(crate) const PACKET_OUTGOING: u32 = 4;
+/// The place of a random number (`SKF_AD_OFF` + `SKF_AD_RANDOM`).
+pub(crate) const RANDOM: u32 = -0x1000_i32 as u32 + 56;
 /// The place of the number of the interface that it arrived on (`SKF_AD_OFF` + `SKF_AD_IFINDEX`).
 pub(crate) const INTERFACE: u32 = -0x1000_i32 as u32 + 8;

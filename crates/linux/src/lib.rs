@@ -1,6 +1,6 @@
 //! All access to the Linux kernel: kernel objects over netlink ([`kernel`]), forwarding of frames
-//! through raw sockets ([`forward`]), the sockets of failure detection ([`bfd`]), and the system
-//! calls that need `unsafe` ([`sys`]).
+//! through raw sockets ([`forward`]), samples of what this node sends ([`sampling`]), the sockets of failure detection
+//! ([`bfd`]), and the system calls that need `unsafe` ([`sys`]).
 //!
 //! Decides nothing: other crates compute which objects are wanted; [`kernel`] reads and changes
 //! them.
@@ -9,4 +9,5 @@ pub mod bfd;
 mod bpf;
 pub mod forward;
 pub mod kernel;
+pub mod sampling;
 pub mod sys;

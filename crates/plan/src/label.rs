@@ -55,7 +55,7 @@ pub(crate) fn allocate(paths: &Paths, numbers: Numbers<'_>, lock: &Lock) -> Tran
             // Where there are no trees, backups have labels too.
             let of_pair = match paths.direct() {
                 Some(_) => paths.paths(s.into(), d.into()),
-                None => paths.carriers(s.into(), d.into()),
+                None => paths.sharing(s.into(), d.into()),
             };
             for path in of_pair {
                 used.extend(path.segments.windows(2).map(|pair| (pair[0], pair[1])));

@@ -12,6 +12,7 @@ pub use mtu::SmallMtu;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
+use self::reflect::ThirdSwitches;
 use smallvec::smallvec;
 use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_routing::direct::Direct;
@@ -29,6 +30,8 @@ pub struct Paths {
     primaries: Primaries,
     /// The detours through reflectors that some pairs have as weighted siblings.
     pub(crate) detours: Detours,
+    /// Where detours are used as they are needed.
+    third_switches: ThirdSwitches,
     /// The channel dependencies of the primaries, once a backup needs them.
     primary_dependencies: OnceLock<Dependencies>,
     /// Whether all switches accept the same frame size. If so, no path is walked for its MTU.
@@ -68,9 +71,16 @@ impl Paths {
     /// Adds detours to the primaries. Backups are computed when asked for.
     pub(crate) fn new(primaries: Primaries) -> Self {
         let detours = primaries.find_detours();
+        let third_switches = primaries.all_third_switches();
         let switches = &primaries.cluster.switches;
         let uniform_frames = switches.windows(2).all(|pair| pair[0].max_frame == pair[1].max_frame);
-        Self { primaries, detours, primary_dependencies: OnceLock::new(), uniform_frames }
+        Self {
+            primaries,
+            detours,
+            third_switches,
+            primary_dependencies: OnceLock::new(),
+            uniform_frames,
+        }
     }
 
     /// The figures of the linear program that chose the detours. The optimum is the program's own word: no proof.
@@ -116,7 +126,25 @@ impl Paths {
         paths
     }
 
-    /// All paths from `src` to `dst`, by rank: the primary, its weighted siblings, then backups with
+    /// The [`carriers`](Self::carriers) and, with `reflect = "adaptive"` in a fabric of trees, the detours beside them, with
+    /// weight 0.
+    pub(crate) fn sharing(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
+        let mut paths = self.carriers(src, dst);
+        let Some(primary) = paths.first().filter(|_| !self.third_switches.is_empty()) else {
+            return paths;
+        };
+        let primary = primary.segments.clone();
+        let pair = [&primary[0], &primary[primary.len() - 1]];
+        let pair = (self.sender(pair[0]).switch, self.receiver(pair[1]).switch);
+        let thirds = self.third_switches.get(&pair).map_or(&[][..], Vec::as_slice);
+        for segments in self.detours_through(thirds, &primary) {
+            let id = PathId { src, dst, rank: paths.len() as u32 };
+            paths.push(Path { id, weight: 0, segments });
+        }
+        paths
+    }
+
+    /// All paths from `src` to `dst`, by rank: the primary, its weighted siblings, then detours and backups with
     /// weight 0; never empty. `src` and `dst` differ.
     #[must_use]
     pub fn paths(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
@@ -126,7 +154,7 @@ impl Paths {
         if let Some(direct) = &self.direct {
             return direct.paths(src, dst, self.cluster.routing.paths);
         }
-        let mut paths = self.carriers(src, dst);
+        let mut paths = self.sharing(src, dst);
         for rank in paths.len() as u32..self.cluster.routing.paths {
             let dependencies = &self.primary_dependencies;
             let Some(segment) = self.primaries.backup(&paths, dependencies) else { break };
@@ -178,6 +206,7 @@ impl Paths {
         let relays = |direct: &Direct| direct.has_relays(self.cluster.routing.paths);
         self.has_transit()
             || !self.detours.by_pair.is_empty()
+            || !self.third_switches.is_empty()
             || self.direct.as_ref().is_some_and(relays)
     }
 }

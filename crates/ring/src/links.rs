@@ -2,7 +2,6 @@
 //! each link. A stage is one member sending to the next one.
 
 use tresse_base::id::NodeId;
-use tresse_base::units::Rate;
 use tresse_plan::Plan;
 use tresse_topology::path::Crossing;
 
@@ -27,13 +26,4 @@ pub(crate) fn stages(nodes: &[NodeId]) -> impl Iterator<Item = (NodeId, NodeId)>
 /// Returns the directed links on the path from one node to another.
 pub(crate) fn links(plan: &Plan, from: NodeId, to: NodeId) -> Vec<Crossing> {
     plan.primary(from, to).iter().flat_map(|segment| plan.crossings(segment)).collect()
-}
-
-/// Returns the rate of a directed link.
-pub(crate) fn rate(plan: &Plan, crossing: Crossing) -> Rate {
-    let (cluster, graph) = (plan.cluster(), plan.graph());
-    match crossing {
-        Crossing::Out(node, nic) | Crossing::In(node, nic) => cluster.node(node).nics[nic].rate,
-        Crossing::Between(channel) => cluster.links[graph.link(channel).index()].rate,
-    }
 }

@@ -12,7 +12,7 @@ use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_topology::path::Crossing;
 
-use crate::links::{links, rate};
+use crate::links::links;
 
 /// The shape of a broadcast from one member of a copy to all others: which member receives from
 /// which.
@@ -158,7 +158,7 @@ impl Time {
         for ((from, to), streams) in stages(flows) {
             let bytes: u64 = streams.iter().map(|stream| bytes(*stream)).sum();
             for crossing in links(plan, nodes[from], nodes[to]) {
-                let seconds = bytes as f64 * 8.0 / rate(plan, crossing).0 as f64;
+                let seconds = bytes as f64 * 8.0 / plan.rate(crossing).0 as f64;
                 *loads.entry(crossing).or_default() += seconds;
             }
         }

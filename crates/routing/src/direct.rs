@@ -18,7 +18,7 @@
 use std::collections::BTreeMap;
 
 use tresse_base::id::{NodeId, PathId, TreeId};
-use tresse_topology::cluster::{Cluster, Node};
+use tresse_topology::cluster::{Cluster, Node, ReflectMode};
 use tresse_topology::path::{Path, Segment, Segments};
 
 use self::detours::{NodeDetours, Ways};
@@ -82,7 +82,7 @@ impl Direct {
             detours: NodeDetours::default(),
         };
         direct.relay(cluster)?;
-        if cluster.routing.reflect {
+        if cluster.routing.reflect == ReflectMode::Demand {
             direct.detours = NodeDetours::find(
                 cluster,
                 &Ways {

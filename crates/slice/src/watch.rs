@@ -243,7 +243,7 @@ fn paths(plan: &Plan, node: NodeId) -> Vec<Watch> {
                 transits: matched.map_or(0, |at| (back[at].segments.len() - 1) as u8),
                 active: false,
                 nexthops,
-                wires: path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect(),
+                wires: plan.path_crossings(path),
                 nodes: None,
             });
         }

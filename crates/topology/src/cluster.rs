@@ -284,15 +284,46 @@ pub struct Routing {
     pub paths: u32,
     /// Whether a plan is refused if its channel dependency graph has a cycle.
     pub lossless: bool,
-    /// Whether detours through reflector nodes are added if they relieve the most loaded links.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub reflect: bool,
+    /// Which pairs also send through third nodes.
+    #[serde(skip_serializing_if = "ReflectMode::is_off")]
+    pub reflect: ReflectMode,
     /// How the strategy `transit` chooses among the shortest paths.
     #[serde(skip_serializing_if = "Choice::is_balanced")]
     pub choice: Choice,
     /// Whether one Multipath TCP connection may use all NICs on which a pair of nodes has paths.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mptcp: bool,
+}
+
+/// Which pairs also send through third nodes (reflectors).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReflectMode {
+    /// None.
+    #[default]
+    Off,
+    /// Those whose demand the cluster file lists, by weights of the plan, if that relieves the most loaded links.
+    Demand,
+    /// All: the plan has paths through third nodes, and each node uses them while its own paths are full and they are not.
+    Adaptive,
+}
+
+impl ReflectMode {
+    /// Whether this is the default, which digests leave out.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_off(&self) -> bool {
+        *self == Self::Off
+    }
+}
+
+impl Serialize for ReflectMode {
+    /// As the cluster file has it.
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Off => to.serialize_bool(false),
+            Self::Demand => to.serialize_bool(true),
+            Self::Adaptive => to.serialize_str("adaptive"),
+        }
+    }
 }
 
 /// How the strategy `transit` chooses among the shortest paths of a pair: balanced over links, or at random as in the

@@ -2,7 +2,9 @@
 
 use tresse_base::units::Prefix;
 
-use crate::cluster::{Addressing, Choice, Cluster, Routing, Strategy, TopologyShape, Vlans};
+use crate::cluster::{
+    Addressing, Choice, Cluster, ReflectMode, Routing, Strategy, TopologyShape, Vlans,
+};
 use crate::generate;
 
 impl Cluster {
@@ -34,7 +36,7 @@ impl Cluster {
                 strategy,
                 paths,
                 lossless: false,
-                reflect: false,
+                reflect: ReflectMode::Off,
                 choice: Choice::Balanced,
                 mptcp: false,
             },

@@ -8,7 +8,7 @@ use std::time::Instant;
 use tresse_base::id::NodeId;
 use tresse_base::random::Random;
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Cluster, Strategy, TopologyShape, Traffic};
+use tresse_topology::cluster::{Cluster, ReflectMode, Strategy, TopologyShape, Traffic};
 use tresse_verify::Reflect;
 
 fn main() {
@@ -48,7 +48,7 @@ fn case(name: &str, kind: &TopologyShape, nodes: u32, strategy: Strategy, few: F
     let start = Instant::now();
     let _ = Plan::build(cluster.clone()).expect("it plans");
     let without = start.elapsed();
-    cluster.routing.reflect = true;
+    cluster.routing.reflect = ReflectMode::Demand;
     let start = Instant::now();
     let plan = Plan::build(cluster).expect("it plans");
     let took = start.elapsed();

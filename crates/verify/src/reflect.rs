@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use tresse_base::id::NodeId;
 use tresse_plan::{DetourSearch, Plan};
+use tresse_topology::cluster::ReflectMode;
 use tresse_topology::demand::Demand;
 
 use super::Finding;
@@ -62,7 +63,7 @@ impl Reflect {
     #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
         let cluster = plan.cluster();
-        if !cluster.routing.reflect && cluster.demand.is_empty() {
+        if cluster.routing.reflect != ReflectMode::Demand && cluster.demand.is_empty() {
             return None;
         }
         let demand = Demand::of(cluster);
@@ -103,7 +104,7 @@ impl Reflect {
         let mut note = |message: String| {
             notes.push(Finding { kind: "reflect", object: "detours".into(), message });
         };
-        if !plan.cluster().routing.reflect {
+        if plan.cluster().routing.reflect != ReflectMode::Demand {
             return notes;
         }
         let Some(optimum) = self.optimum else {

@@ -19,6 +19,7 @@ mod planning;
 mod prepare;
 mod push;
 mod run;
+mod sampling;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -41,6 +42,7 @@ use self::neighbours::Neighbours;
 use self::planning::{Planning, Texts};
 pub use self::prepare::{Identity, prepare};
 use self::push::Source;
+use self::sampling::Sampling;
 use crate::config::{Config, ConfigError, KeyFileError};
 use crate::control::{BindError, unix_ms};
 use crate::state::{Hold, HoldError, StateError, StateFile};
@@ -113,6 +115,7 @@ pub struct Daemon {
     keys: Keys,
     detector: Detector,
     flood: Flood,
+    sampling: Sampling,
     planning: Planning,
     /// The failure of an apply that no client waits for.
     failure: Option<String>,
@@ -171,6 +174,7 @@ impl Daemon {
             source: Source::default(),
             detector: Detector::default(),
             flood: Flood::new(unix_ms(), keys.clone()),
+            sampling: Sampling::default(),
             keys,
             planning: Planning::default(),
             failure: None,
@@ -270,6 +274,10 @@ impl Daemon {
             Effect::Watch(watching) => {
                 self.flood.set(&watching);
                 self.detector.set(*watching);
+                None
+            }
+            Effect::Sample(sampled) => {
+                self.sampling.set(sampled);
                 None
             }
             Effect::Originate { fabric, node, report } => {

@@ -7,10 +7,12 @@
 //! labels: whenever these change, the thread gets a new table of labelled paths, [`Pushing`].
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use tresse_base::id::{Label, Vid};
 use tresse_control::CounterLine;
-use tresse_engine::{Pushing, SourceEngine};
+use tresse_engine::{Pushing, SourceEngine, Traffic};
 use tresse_frame::forward::{LabelPath, PushTable, TableError, TableNic, Ttl};
 use tresse_linux::forward::Pusher;
 use tresse_linux::kernel::{LabelSupport, Tun};
@@ -38,13 +40,19 @@ pub struct Source {
     /// A TUN interface whose engine is not started yet.
     tun: Option<Tun>,
     pusher: Option<Pusher>,
+    /// What was sent by labelled paths since [`take_sent`](Self::take_sent) was last called.
+    sent: BTreeMap<(IpAddr, PathName), u64>,
     /// Did loading `pushing` fail? Tried again when links change.
     refused: bool,
 }
 
+/// NIC, VLAN and labels.
+type PathName = (String, Option<Vid>, Vec<Label>);
+
 impl Source {
     /// Pushes exactly this.
     pub fn set(&mut self, pushing: Pushing) {
+        self.count();
         self.pushing = pushing;
         self.load();
     }
@@ -69,6 +77,31 @@ impl Source {
         let errors = self.pusher.as_mut().map(Pusher::refresh);
         for error in errors.into_iter().flatten() {
             tracing::debug!(error = chain(&error), "the source engine cannot use a NIC yet");
+        }
+    }
+
+    /// What was sent by labelled paths since this was last called.
+    pub fn take_sent(&mut self) -> Vec<Traffic> {
+        self.count();
+        let sent = std::mem::take(&mut self.sent).into_iter();
+        sent.map(|((destination, (nic, vid, labels)), bytes)| Traffic {
+            destination,
+            nic,
+            vid: vid.map(|vid| vid.0),
+            labels,
+            bytes,
+        })
+        .collect()
+    }
+
+    /// Adds up what the engine has counted for the paths of the present table.
+    fn count(&mut self) {
+        let Some(pusher) = &self.pusher else { return };
+        let paths = self.pushing.routes.iter();
+        let paths = paths.flat_map(|(to, paths)| paths.iter().map(move |path| (*to, path)));
+        for ((to, path), bytes) in paths.zip(pusher.take_pushed()).filter(|(_, bytes)| *bytes > 0) {
+            let name = (path.nic.clone(), path.vid, path.labels.clone());
+            *self.sent.entry((to, name)).or_default() += bytes;
         }
     }
 

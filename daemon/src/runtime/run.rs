@@ -79,7 +79,8 @@ impl Daemon {
         loop {
             let due = self.engine.deadline().map(|at| self.epoch + Duration::from_millis(at));
             let forgotten = self.planning.deadline();
-            let wake = [due, pet, forgotten, self.flood.deadline(), self.tidy_at];
+            let sampled = self.sampling.deadline();
+            let wake = [due, pet, forgotten, self.flood.deadline(), sampled, self.tidy_at];
             let wake = wake.into_iter().flatten().min();
             tokio::select! {
                 biased;
@@ -90,6 +91,7 @@ impl Daemon {
                     let overrun = events.contains(&kernel::KernelEvent::Overrun);
                     if overrun || events.contains(&kernel::KernelEvent::LinkChanged) {
                         self.neighbours.changed();
+                        self.sampling.refresh();
                     }
                     self.forwarder.refresh();
                     self.source.refresh();
@@ -122,6 +124,10 @@ impl Daemon {
                         self.step(Input::Tick);
                     }
                     self.hear_records(&mut passed_on);
+                    if let Some(mut sent) = self.sampling.take() {
+                        sent.traffic.extend(self.source.take_sent());
+                        self.step(Input::Sent(Box::new(sent)));
+                    }
                     self.planning.forget();
                     if self.tidy_at.take_if(|at| *at <= Instant::now()).is_some() {
                         memory::release();

@@ -16,8 +16,10 @@ pub const TESTS: &[(&str, fn())] = &[
     ("long_detours_through_reflectors_add_up_one_by_one", one_by_one),
 ];
 
-pub const ROUTED: &[(&str, fn())] =
-    &[("routed_detours_over_third_nodes_of_a_flat_neighbourhood_add_up", || flat_ways(3, "50M"))];
+pub const ROUTED: &[(&str, fn())] = &[
+    ("routed_detours_over_third_nodes_of_a_flat_neighbourhood_add_up", || flat_ways(3, "50M")),
+    ("routed_detours_are_found_at_run_time_and_given_back", || found(50)),
+];
 
 /// Pairs of nodes that send, and flows of each: kernels choose the way by flow (K6).
 const PAIRS: [(NodeId, NodeId); 3] =
@@ -111,11 +113,11 @@ fn detours_are_used(lab: &Lab, ways: u32) {
 }
 
 /// Two nodes with a switch in common, and third nodes with which they share others.
+const FLAT: &str = "[fabric]\nname = \"t\"\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 2\\n2: 1 2\\n3: 0 3\\n4: 1 3\\n\" }\n";
+
 fn flat_file(ways: u32) -> String {
-    "[fabric]\nname = \"t\"\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 2\\n2: 1 2\\n3: 0 3\\n4: 1 3\\n\" }\n\
-     [[demand]]\nfrom = \"n0\"\nto = \"n1\"\n[routing]\nreflect = true\n"
-        .to_owned()
-        + &format!("paths = {ways}\n")
+    let demand = "[[demand]]\nfrom = \"n0\"\nto = \"n1\"\n";
+    format!("{FLAT}{demand}[routing]\nreflect = true\npaths = {ways}\n")
 }
 
 /// With two third nodes that pair gets what three of its NICs carry.
@@ -144,4 +146,42 @@ fn flat_ways(ways: u32, rate: &str) {
     assert!(got >= wanted, "{got} bit/s is {times:.2} times one NIC");
     let counted: Vec<u64> = forwarded().iter().zip(&before).map(|(now, then)| now - then).collect();
     assert!(counted.iter().all(|frames| *frames > 1000), "by the raw sockets: {counted:?}");
+}
+
+/// Nobody says what traffic there will be. n0 sends more to n1 than the one switch that they share carries, while the third nodes
+/// idle; then it also sends to one of these.
+fn found(mbits: u32) {
+    let nics = |of: u32| {
+        let nic = |at| format!("{{ name = \"eth{at}\", rate = \"{mbits}M\" }}");
+        (0..of).map(nic).collect::<Vec<_>>().join(", ")
+    };
+    let file = format!(
+        "{FLAT}[routing]\nreflect = \"adaptive\"\npaths = 3\n\
+         [[node]]\nname = \"n[0-1]\"\nnics = [{}]\n[[node]]\nname = \"n[2-3]\"\nnics = [{}]\n",
+        nics(3),
+        nics(2)
+    );
+    let lab = Lab::up_alone(&file, &["--shape", "--engine", "packet", "--bfd-ms", "100"]);
+    eventually("in sync", 60, || lab.in_sync());
+    let nic = f64::from(mbits) * 1e6 * 1448.0 / 1514.0;
+    let (many, other) = ([(NodeId(0), NodeId(1))], [(NodeId(0), NodeId(2))]);
+    assert_eq!(lab.ping(&[many[0], other[0]]), []);
+    let window = Duration::from_secs(4);
+    let settled = |flows: &Flows<'_>, least: f64| {
+        std::thread::sleep(Duration::from_secs(5));
+        flows.best(1_000_000, window, least)
+    };
+    let flows = Flows::start(&lab, &many, 16);
+    let found = settled(&flows, 1.7 * nic);
+    let guests = Flows::start(&lab, &other, 16);
+    let beside = settled(&guests, 0.9 * nic);
+    let left = flows.rate(1_000_000, window);
+    drop(guests);
+    let again = settled(&flows, 1.7 * nic);
+    let [found, beside, left, again] = [found, beside, left, again].map(|rate| rate / nic);
+    eprintln!(
+        "{found:.2} times one NIC; {left:.2} beside another pair, which has {beside:.2}; {again:.2} again"
+    );
+    assert!(found >= 1.7 && left >= 1.7 && again >= 1.7, "{found} {left} {again}");
+    assert!(beside >= 0.9, "{beside}");
 }

@@ -182,7 +182,7 @@ fn text(out: &mut impl Write, r: &Report, sessions: &Sessions, joins: bool) -> s
     if joins && lost.iter().any(|lost| *lost > 0) {
         writeln!(
             out,
-            "  without BFD; with it third nodes send on: --failures 1 says what is left"
+            "  by planned paths alone; with BFD third nodes send on, and --failures 1 counts what is still lost"
         )?;
     }
     findings(out, &r.violations, &r.notes)

@@ -14,7 +14,7 @@ use serde::Serialize;
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_plan::{Estimate, MeasuredLoads, Plan};
 use tresse_routing::reflect::Detour;
-use tresse_topology::cluster::{Cluster, Strategy, Traffic};
+use tresse_topology::cluster::{Cluster, ReflectMode, Strategy, Traffic};
 use tresse_verify as verify;
 
 use super::sample::Samples;
@@ -158,7 +158,7 @@ impl Suggest {
     /// The cluster with this demand and with reflectors.
     fn reflecting(&self, cluster: &Cluster, demand: &[Traffic]) -> Cluster {
         let mut cluster = Cluster { demand: demand.to_vec(), ..cluster.clone() };
-        cluster.routing.reflect = true;
+        cluster.routing.reflect = ReflectMode::Demand;
         cluster.routing.paths = self.paths.unwrap_or(cluster.routing.paths.max(3)).clamp(1, 64);
         if cluster.routing.strategy == Strategy::Stp {
             cluster.routing.strategy = Strategy::Minimal;

@@ -2,7 +2,7 @@
 //! defined on the kind of topology.
 
 use tresse_base::problem::{Found, ProblemKind};
-use tresse_topology::cluster::{Choice, Routing, Strategy, TopologyShape};
+use tresse_topology::cluster::{Choice, ReflectMode, Routing, Strategy, TopologyShape};
 
 use super::shape::Shape;
 use super::values::within;
@@ -33,7 +33,7 @@ pub(super) fn routing(
             strategy: fallback,
             paths: 2,
             lossless: false,
-            reflect: false,
+            reflect: ReflectMode::Off,
             choice: Choice::Balanced,
             mptcp: false,
         };
@@ -49,7 +49,7 @@ pub(super) fn routing(
         strategy: strategy.unwrap_or(fallback),
         paths: within(table.paths.as_ref(), "paths", 1..=limits::PATHS, 2, found),
         lossless: table.lossless.as_ref().is_some_and(|l| l.value),
-        reflect: table.reflect.as_ref().is_some_and(|r| r.value),
+        reflect: table.reflect.as_ref().map_or(ReflectMode::Off, |reflect| reflect.value.0),
         choice: match table.choice.as_ref().map(|choice| choice.value) {
             Some(PathChoice::Paper) => Choice::Paper,
             Some(PathChoice::Balanced) | None => Choice::Balanced,
@@ -210,13 +210,18 @@ fn refuse_choice(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
 /// Reports `reflect` for a strategy of one tree. One tree has one path between any two switches, so a detour
 /// crosses every link that it should relieve.
 fn refuse_reflectors(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
-    let Some(reflect) = table.reflect.as_ref().filter(|reflect| reflect.value) else { return };
+    let Some(reflect) = &table.reflect else { return };
+    let written = match reflect.value.0 {
+        ReflectMode::Off => return,
+        ReflectMode::Demand => "reflect = true",
+        ReflectMode::Adaptive => "reflect = \"adaptive\"",
+    };
     if strategy == Some(Strategy::Xy) {
-        let message = "reflect = true has no detours where nodes route";
+        let message = format!("{written} has no detours where nodes route");
         found.add(ProblemKind::StrategyMismatch, &reflect.key, message, "leave it out".to_owned());
     }
     if strategy == Some(Strategy::Stp) {
-        let message = "reflect = true has no detours on one tree, that of strategy `stp`";
+        let message = format!("{written} has no detours on one tree, that of strategy `stp`");
         let help = "strategy = \"minimal\", \"updown\" or \"transit\"".to_owned();
         found.add(ProblemKind::StrategyMismatch, &reflect.key, message, help);
     }

@@ -195,6 +195,7 @@ impl Host {
                 self.said = Some(*report);
                 None
             }
+            Effect::Sample(_) => None,
             Effect::Observe { sysctls } => {
                 let mut observed = self.kernel.observed.clone();
                 observed.sysctls.retain(|key, _| sysctls.contains(key));

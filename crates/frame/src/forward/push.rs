@@ -76,6 +76,7 @@ struct PreparedPath {
 #[derive(Debug, Clone, Copy)]
 pub struct Push<'table> {
     prepared: &'table PreparedPath,
+    path: usize,
     ttl: u8,
 }
 
@@ -122,6 +123,12 @@ impl PushTable {
     #[must_use]
     pub fn nics(&self) -> usize {
         self.nics.len()
+    }
+
+    /// Returns the number of paths, to all destinations.
+    #[must_use]
+    pub fn paths(&self) -> usize {
+        self.prepared_paths.len()
     }
 
     /// Returns the MAC of one NIC.
@@ -171,11 +178,13 @@ impl PushTable {
         let prepared_paths = &self.prepared_paths[from as usize..to as usize];
         let total = prepared_paths.last().map_or(1, |prepared| prepared.until);
         let share = ((u64::from(flow) * u64::from(total)) >> 32) as u32;
-        let prepared = prepared_paths
+        let (at, prepared) = prepared_paths
             .iter()
-            .find(|prepared| share < prepared.until)
+            .enumerate()
+            .find(|(_, prepared)| share < prepared.until)
             .ok_or(DropReason::NoRoute)?;
-        Ok(Push { prepared, ttl: if self.ttl == Ttl::Keep { u8::MAX } else { ttl } })
+        let path = from as usize + at;
+        Ok(Push { prepared, path, ttl: if self.ttl == Ttl::Keep { u8::MAX } else { ttl } })
     }
 }
 
@@ -184,6 +193,12 @@ impl Push<'_> {
     #[must_use]
     pub const fn nic(&self) -> usize {
         self.prepared.nic
+    }
+
+    /// Index of the path among those that the table was made of.
+    #[must_use]
+    pub const fn path(&self) -> usize {
+        self.path
     }
 
     /// Returns the bytes in front of the packet.

@@ -7,7 +7,7 @@
 //! millisecond), `sendmmsg` straight from the ring.
 //!
 //! - Each receive ring belongs to one thread; every thread can send on every port. Frames from one
-//!   port stay in order. A port that cannot send has a bounded transit buffer of its own
+//!   port stay in order. What a port cannot send waits in a transit buffer
 //!   (`in-transit-buffers-updown`, section 3) and delays no other port.
 //! - Frames that the local kernel made (veth, virtio) may still need a checksum or segmentation;
 //!   that is passed on with them. A frame that needs segmentation and still has labels is dropped

@@ -42,7 +42,7 @@ const LONGEST: usize = 1 << 16;
 /// Bytes kept free before each packet: for its offload header and labels.
 const HEAD: usize = (OFFLOAD_HEADER + MOST_BEFORE).next_multiple_of(32);
 const ARENA: usize = 4 * LONGEST;
-/// What may wait for NICs that cannot send, for each of them.
+/// What may wait for NICs that cannot send, for all of them together: so much times their number.
 const BUFFER_BYTES: u64 = 512 * 1024;
 
 const fn buffer(ports: usize) -> TransitBuffer {
@@ -81,6 +81,15 @@ struct Port {
 struct Loaded {
     table: Arc<PushTable>,
     ports: Vec<Port>,
+    /// Bytes of the packets that went by each path.
+    pushed: Box<[AtomicU64]>,
+}
+
+impl Loaded {
+    fn new(table: Arc<PushTable>, ports: Vec<Port>) -> Self {
+        let pushed = (0..table.paths()).map(|_| AtomicU64::new(0)).collect();
+        Self { table, ports, pushed }
+    }
 }
 
 struct Shared {
@@ -119,7 +128,7 @@ impl Pusher {
         let (wake, woken) = UnixStream::pair().map_err(refused)?;
         woken.set_nonblocking(true).map_err(refused)?;
         wake.set_nonblocking(true).map_err(refused)?;
-        let loaded = Arc::new(Loaded { table, ports: ports.clone() });
+        let loaded = Arc::new(Loaded::new(table, ports.clone()));
         let shared = Arc::new(Shared {
             generation: AtomicU64::new(0),
             loaded: Mutex::new(Some(loaded.clone())),
@@ -156,7 +165,7 @@ impl Pusher {
         table: Arc<PushTable>,
     ) -> Result<(), ForwardError> {
         self.ports = open(interfaces, &table, &self.ports)?;
-        self.shared.load(Some(Loaded { table, ports: self.ports.clone() }));
+        self.shared.load(Some(Loaded::new(table, self.ports.clone())));
         self.wake();
         Ok(())
     }
@@ -180,6 +189,14 @@ impl Pusher {
     pub fn counters(&self) -> PushCounters {
         let ports = self.ports.iter().map(|port| port.counting.now(&port.interface));
         PushCounters { tun: self.shared.tun.now(&self.interface), ports: ports.collect() }
+    }
+
+    /// Bytes of the packets that went by each path since the table was loaded or this was last called; in the order of the
+    /// paths that the table was made of.
+    #[must_use]
+    pub fn take_pushed(&self) -> Vec<u64> {
+        let loaded = self.shared.loaded();
+        loaded.iter().flat_map(|of| &of.pushed).map(|bytes| bytes.swap(0, Relaxed)).collect()
     }
 
     fn wake(&self) {
@@ -311,6 +328,7 @@ impl Worker {
         let offload = Offload::parse(*header);
         let loaded = self.loaded.clone();
         let push = loaded.table.push(packet)?;
+        loaded.pushed[push.path()].fetch_add(length as u64, Relaxed);
         let Some(offload) = offload.filter(|offload| offload.is_segmented()) else {
             if !push.fits(length) {
                 return Err(DropReason::TooBig);

@@ -37,6 +37,8 @@ pub(super) struct Link {
     pub alias: Option<String>,
     /// Number of carrier losses so far.
     pub carrier_losses: u32,
+    /// Bytes sent and received so far; 0 where the kernel was not asked for statistics.
+    pub carried: (u64, u64),
     /// The kind of a virtual interface; `None` for hardware.
     pub kind: Option<InfoKind>,
     /// The VID of an 802.1Q interface.
@@ -73,6 +75,7 @@ impl Link {
             master: None,
             alias: None,
             carrier_losses: 0,
+            carried: (0, 0),
             kind: None,
             vid: None,
         };
@@ -92,6 +95,13 @@ impl Link {
             libc::IFLA_IFNAME => self.name = text(attribute.value()),
             libc::IFLA_IFALIAS => self.alias = Some(text(attribute.value())),
             libc::IFLA_LINKINFO => self.take_info(attribute.value())?,
+            libc::IFLA_STATS64 => {
+                if let Ok(LinkAttribute::Stats64(stats)) =
+                    LinkAttribute::parse_with_param(attribute, AddressFamily::Unspec)
+                {
+                    self.carried = (stats.tx_bytes, stats.rx_bytes);
+                }
+            }
             libc::IFLA_ADDRESS
             | libc::IFLA_MTU
             | libc::IFLA_LINK
@@ -146,7 +156,7 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
-    use netlink_packet_route::link::{InfoData, LinkInfo};
+    use netlink_packet_route::link::{InfoData, LinkInfo, Stats64};
     use proptest::prelude::*;
 
     use super::*;
@@ -156,6 +166,8 @@ mod tests {
         message.header.index = 7;
         message.header.link_layer_type = LinkLayerType::Ether;
         message.header.flags = LinkFlags::Up | LinkFlags::LowerUp;
+        let mut stats = Stats64::default();
+        (stats.rx_bytes, stats.tx_bytes) = (4, 5);
         let data = InfoData::Vlan(vec![InfoVlan::Protocol(protocol), InfoVlan::Id(100)]);
         message.attributes = vec![
             LinkAttribute::IfName("eth0.100".into()),
@@ -165,6 +177,7 @@ mod tests {
             LinkAttribute::Controller(0),
             LinkAttribute::IfAlias("tresse:t:100".into()),
             LinkAttribute::CarrierDownCount(2),
+            LinkAttribute::Stats64(stats),
             LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Vlan), LinkInfo::Data(data)]),
         ];
         message
@@ -185,6 +198,7 @@ mod tests {
             master: None,
             alias: Some("tresse:t:100".into()),
             carrier_losses: 2,
+            carried: (5, 4),
             kind: Some(InfoKind::Vlan),
             vid: Some(Vid(100)),
         };

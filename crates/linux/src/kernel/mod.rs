@@ -59,7 +59,7 @@ pub use execute::execute;
 pub use host_route::{HostRoute, host_routes};
 pub use lldp::LldpSocket;
 pub use message::MalformedMessage;
-pub use nic::{NicState, nic};
+pub use nic::{NicState, carried, nic};
 pub use nics::{HostNic, nics};
 pub use observe::{ObserveError, observe};
 pub use outcome::{ExecutionOutcome, OperationStatus, Tun};

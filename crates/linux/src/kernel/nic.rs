@@ -47,6 +47,18 @@ pub fn nic(interface: &str) -> io::Result<NicState> {
     })
 }
 
+/// Bytes that `interface` has sent and received so far.
+///
+/// # Errors
+/// As [`nic`].
+pub fn carried(interface: &str) -> io::Result<(u64, u64)> {
+    let request = link::named(interface);
+    let link = Channel::open()?
+        .ask(libc::RTM_GETLINK, &request, |message| Link::parse(message.payload))
+        .map_err(flat)?;
+    Ok(link.carried)
+}
+
 fn shaped(channel: &mut Channel, ifindex: u32) -> Result<bool, DumpError> {
     const PLAIN: [&str; 4] = ["noqueue", "mq", "fq_codel", "pfifo_fast"];
 

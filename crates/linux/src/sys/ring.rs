@@ -82,15 +82,14 @@ pub struct Slot<'ring> {
 
 impl PacketRing {
     /// Gives `socket` a ring of `slots` slots of `slot` bytes each; both are powers of two, `slot`
-    /// at least 2048.
-    /// [`super::packet::offload_header`] must be set on the socket.
+    /// at least 256. Without [`super::packet::offload_header`] on the socket, the offload headers of frames have no meaning.
     ///
     /// # Errors
     /// `InvalidInput` for other sizes, `ENOMEM`.
     pub fn map(socket: BorrowedFd<'_>, slot: usize, slots: usize) -> io::Result<Self> {
         let block = BLOCK.max(slot);
         let bytes = slot.saturating_mul(slots);
-        if !slot.is_power_of_two() || !slots.is_power_of_two() || slot < 2048 || bytes < block {
+        if !slot.is_power_of_two() || !slots.is_power_of_two() || slot < 256 || bytes < block {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "sizes of a receive ring"));
         }
         set(socket, PACKET_VERSION, &TPACKET_V2)?;

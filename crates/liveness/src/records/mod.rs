@@ -10,8 +10,9 @@
 //!   clock is behind) makes one that is newer still.
 //! - A node that makes records wildly is held to a rate by its first neighbours.
 //!
-//! `report` is the content of a record. No socket and no clock.
+//! `report` is the content of a record, `load` what it says of wires. No socket and no clock.
 
+mod load;
 mod neighbour;
 mod record;
 mod report;
@@ -27,6 +28,7 @@ use tresse_frame::records::{
     FIELDS_MOST, Instance, Item, Origin, RecordId, RecordsError, digest, parse,
 };
 
+pub use self::load::{LoadKind, Rate, WireLoad};
 use self::neighbour::{Neighbour, Reply};
 pub use self::record::Record;
 pub use self::report::{MalformedReport, PathState, Report};

@@ -8,6 +8,7 @@
 //! | 5 | where nodes route: its hops to its neighbours, by NIC, then by the neighbour's number: 2 bits for each, as above |
 //! | 6 | of the hops of field 5 those whose neighbours are there by echoes alone, as their sessions are not up: a bit for each, as in field 2 |
 //! | 7 | of the hops of field 5 those that an operator keeps free: a bit for each, as in field 2 |
+//! | 8 | where detours are used as they are needed: what it sends over the wires of the fabric, 6 bytes for each load (see `load`) |
 //!
 //! Fields that are absent are empty. Unknown fields are ignored.
 
@@ -15,6 +16,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use tresse_frame::records::{fields, push_field};
+
+use super::load::WireLoad;
 
 /// What a node says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +37,9 @@ pub struct Report {
     /// Places in `hops` of those that an operator keeps free.
     #[serde(default, rename = "drained_hops")]
     pub drained: BTreeSet<usize>,
+    /// Where detours are used as they are needed: what it sends over wires.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<WireLoad>,
 }
 
 /// What a node knows of a path or hop.
@@ -87,6 +93,9 @@ impl Report {
         }
         push_places(&mut content, SILENT, &self.silent);
         push_places(&mut content, DRAINED, &self.drained);
+        if !self.loads.is_empty() {
+            push_field(&mut content, LOADS, &WireLoad::emit(&self.loads));
+        }
         content
     }
 
@@ -109,6 +118,7 @@ impl Report {
                     (report.ranks, report.paths) = (*ranks, PathState::unpack(states));
                 }
                 HOPS => report.hops = PathState::unpack(field),
+                LOADS => report.loads = WireLoad::parse(field).ok_or(wrong)?,
                 _ => {}
             }
         }
@@ -160,9 +170,11 @@ const PATHS: u8 = 4;
 const HOPS: u8 = 5;
 const SILENT: u8 = 6;
 const DRAINED: u8 = 7;
+const LOADS: u8 = 8;
 
 #[cfg(test)]
 mod tests {
+    use super::super::load::{LoadKind, Rate};
     use super::*;
 
     #[test]
@@ -176,6 +188,7 @@ mod tests {
             hops: vec![Broken, Sound, Unknown, Unknown],
             silent: [1].into(),
             drained: [2].into(),
+            loads: vec![WireLoad { wire: 9, kind: LoadKind::Counted, rate: Rate::of(64) }],
         };
         #[rustfmt::skip]
         let bytes = [
@@ -185,6 +198,7 @@ mod tests {
             5, 0, 0, 1, 0b0000_0110,
             6, 0, 0, 1, 2,
             7, 0, 0, 1, 4,
+            8, 0, 0, 6, 0, 0, 0, 38, 0, 2,
         ];
         assert_eq!(report.emit(), bytes);
         assert_eq!(Report::parse(&bytes), Ok(report));
@@ -194,7 +208,7 @@ mod tests {
     fn what_is_not_known_is_ignored_and_what_is_wrong_is_named() {
         assert_eq!(Report::parse(&[9, 0, 0, 1, 5]), Ok(Report::default()));
         assert_eq!(Report::parse(&[9, 0, 0, 2, 5]), Err(MalformedReport::Length { kind: 9 }));
-        for bytes in [&[1, 0, 0, 1, 5][..], &[4, 0, 0, 0]] {
+        for bytes in [&[1, 0, 0, 1, 5][..], &[4, 0, 0, 0], &[8, 0, 0, 1, 0]] {
             assert_eq!(Report::parse(bytes), Err(MalformedReport::Content { kind: bytes[0] }));
         }
     }

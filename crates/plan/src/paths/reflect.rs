@@ -14,13 +14,28 @@ use tresse_routing::reflect::{
     Split, USUAL_SWITCHES, Uses, weights,
 };
 use tresse_topology::Channel;
+use tresse_topology::cluster::ReflectMode;
 use tresse_topology::demand::Demand;
-use tresse_topology::path::Segments;
+use tresse_topology::path::{Segment, Segments};
 
 use crate::primaries::Primaries;
 
 /// Sources whose demand is added up in one go: a fixed number, so that sums are the same everywhere.
 const CHUNK: usize = 64;
+
+/// Switches beside which detours can be used as they are needed, at most.
+const ADAPTIVE_SWITCHES: usize = 128;
+
+/// A switch whose nodes may be reflectors for a pair of switches, and the trees of the two segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThirdSwitch {
+    at: SwitchId,
+    there: TreeId,
+    on: TreeId,
+}
+
+/// By pair of switches: those whose nodes may be reflectors, the nearest first.
+pub(crate) type ThirdSwitches = BTreeMap<(SwitchId, SwitchId), Vec<ThirdSwitch>>;
 
 /// The demand from the nodes on one switch to those on another.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +60,7 @@ impl Primaries {
         if let Some(direct) = self.direct() {
             return Detours { found: direct.detours().found, ..Detours::default() };
         }
-        if !cluster.routing.reflect || self.graph.switches() > MOST_SWITCHES {
+        if cluster.routing.reflect != ReflectMode::Demand || self.graph.switches() > MOST_SWITCHES {
             return Detours::default();
         }
         let demand = Demand::of(cluster);
@@ -188,6 +203,32 @@ impl Primaries {
         busy: &[f64],
         most: usize,
     ) -> (Vec<Detour>, bool) {
+        let switches = self.third_switches(s, d, |channel| busy[channel as usize]);
+        let nodes = |third: &ThirdSwitch| &self.transit_nodes[third.at.index()];
+        let all: usize = switches.iter().map(|third| nodes(third).len()).sum();
+        let mut detours = Vec::with_capacity(most.min(all));
+        for round in 0.. {
+            if detours.len() >= most.min(all) {
+                break;
+            }
+            for third in &switches {
+                let nodes = nodes(third);
+                if round < nodes.len() && detours.len() < most {
+                    let (node, nic) = nodes[(s.index() + d.index() + round) % nodes.len()];
+                    detours.push(Detour { node, nic, there: third.there, on: third.on, weight: 0 });
+                }
+            }
+        }
+        (detours, all > most)
+    }
+
+    /// The switches whose nodes may be reflectors from `s` to `d`: near and idle ones first.
+    fn third_switches(
+        &self,
+        s: SwitchId,
+        d: SwitchId,
+        busy: impl Fn(Channel) -> f64,
+    ) -> Vec<ThirdSwitch> {
         let n = self.graph.switches();
         let direct = self.between(s, d);
         let mut switches = Vec::new();
@@ -204,27 +245,67 @@ impl Primaries {
             if direct.iter().all(|c| channels.contains(c)) {
                 continue;
             }
-            let busiest = channels.iter().map(|c| busy[*c as usize]).fold(0.0_f64, f64::max);
+            let busiest = channels.iter().map(|c| busy(*c)).fold(0.0_f64, f64::max);
             let round_robin_index = (at.index() + n - (s.index() + d.index()) % n) % n;
-            switches.push((channels.len(), busiest, round_robin_index, at, there, on));
+            let third = ThirdSwitch { at, there, on };
+            switches.push((channels.len(), busiest, round_robin_index, third));
         }
         switches.sort_by(|a, b| (a.0.cmp(&b.0)).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-        let all: usize =
-            switches.iter().map(|(.., at, _, _)| self.transit_nodes[at.index()].len()).sum();
-        let mut detours = Vec::with_capacity(most.min(all));
+        switches.into_iter().map(|(.., third)| third).collect()
+    }
+
+    /// With `reflect = "adaptive"`: the switches whose nodes may be reflectors, for each pair of switches.
+    pub(crate) fn all_third_switches(&self) -> ThirdSwitches {
+        let switches = self.graph.switches();
+        let adaptive = self.cluster.routing.reflect == ReflectMode::Adaptive;
+        if !adaptive || self.direct().is_some() || self.xy.is_some() || switches > ADAPTIVE_SWITCHES
+        {
+            return ThirdSwitches::new();
+        }
+        let most = self.most_detours();
+        let of = |s: usize| {
+            let others = (0..switches).filter(move |d| *d != s);
+            others.map(move |d| {
+                let (s, d) = (SwitchId::from(s), SwitchId::from(d));
+                let mut thirds = self.third_switches(s, d, |_| 0.0);
+                thirds.truncate(most);
+                ((s, d), thirds)
+            })
+        };
+        (0..switches).into_par_iter().flat_map_iter(of).collect()
+    }
+
+    /// Detours from one node to another through nodes on these switches, which belong to the switches of its primary: one on
+    /// each switch in turn, another one for each pair of nodes, at most as many as the pair may have.
+    pub(crate) fn detours_through(
+        &self,
+        thirds: &[ThirdSwitch],
+        primary: &Segments,
+    ) -> Vec<Segments> {
+        let (first, last) = (primary[0], primary[primary.len() - 1]);
+        let (src, dst) = (first.from, last.to);
+        let most = self.most_detours();
+        let mut detours = Vec::new();
         for round in 0.. {
-            if detours.len() >= most.min(all) {
-                break;
-            }
-            for &(.., at, there, on) in &switches {
-                let nodes = &self.transit_nodes[at.index()];
-                if round < nodes.len() && detours.len() < most {
-                    let (node, nic) = nodes[(s.index() + d.index() + round) % nodes.len()];
-                    detours.push(Detour { node, nic, there, on, weight: 0 });
+            let before = detours.len();
+            for third in thirds {
+                let nodes = &self.transit_nodes[third.at.index()];
+                if round >= nodes.len() || detours.len() >= most {
+                    continue;
+                }
+                let (at, nic) = nodes[(src.index() + dst.index() + round) % nodes.len()];
+                if ![src, dst].contains(&at) {
+                    let there = Segment { tree: third.there, to: at, to_nic: nic, ..first };
+                    let on =
+                        Segment { from: at, nic, tree: third.on, to: dst, to_nic: last.to_nic };
+                    detours.push([there, on].into_iter().collect());
                 }
             }
+            if detours.len() == before {
+                break;
+            }
         }
-        (detours, all > most)
+        detours
     }
 
     /// Leaves each flow the direct path and the `most` detours through the switches with the greatest

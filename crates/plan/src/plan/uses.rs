@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use tresse_base::id::{NodeId, TreeId};
-use tresse_topology::path::{Crossing, Segment};
+use tresse_base::units::Rate;
+use tresse_topology::path::{Crossing, Path, Segment};
 
 use super::Plan;
 
@@ -63,5 +64,22 @@ impl Plan {
         let into = Crossing::In(segment.to, segment.to_nic);
         let between = channels.into_iter().map(Crossing::Between);
         std::iter::once(out).chain(between).chain([into]).collect()
+    }
+
+    /// The rate of what is crossed.
+    #[must_use]
+    pub fn rate(&self, crossing: Crossing) -> Rate {
+        match crossing {
+            Crossing::Out(node, nic) | Crossing::In(node, nic) => {
+                self.cluster().node(node).nics[nic].rate
+            }
+            Crossing::Between(channel) => self.cluster().link(self.graph().link(channel)).rate,
+        }
+    }
+
+    /// What a path crosses, in order.
+    #[must_use]
+    pub fn path_crossings(&self, path: &Path) -> Vec<Crossing> {
+        path.segments.iter().flat_map(|segment| self.crossings(segment)).collect()
     }
 }

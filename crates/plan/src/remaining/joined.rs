@@ -68,8 +68,7 @@ impl Broken<'_> {
     /// Is one of the pair's planned paths whole?
     fn has_path(&self, src: NodeId, dst: NodeId) -> bool {
         let is_whole = |path: &Path| {
-            let crossings = path.segments.iter().flat_map(|segment| self.plan.crossings(segment));
-            crossings.into_iter().all(|crossing| self.is_sound(crossing))
+            self.plan.path_crossings(path).into_iter().all(|crossing| self.is_sound(crossing))
         };
         self.plan.paths(src, dst).iter().any(is_whole)
     }

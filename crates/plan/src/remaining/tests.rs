@@ -266,10 +266,7 @@ fn planned_paths_are_joined_where_none_is_whole() {
         assert!(remaining.joins_paths());
         let crossings = |src, dst| -> Vec<BTreeSet<_>> {
             let paths = plan.paths(src, dst);
-            let of = |path: &tresse_topology::path::Path| {
-                path.segments.iter().flat_map(|segment| plan.crossings(segment)).collect()
-            };
-            paths.iter().map(of).collect()
+            paths.iter().map(|path| plan.path_crossings(path).into_iter().collect()).collect()
         };
         let pairs: Vec<_> = plan.pairs().collect();
         let all: BTreeSet<_> =

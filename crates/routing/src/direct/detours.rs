@@ -145,8 +145,8 @@ impl Ways<'_> {
         pairs.map(flow).collect()
     }
 
-    /// The detours of a pair: those that leave and arrive by other NICs than its own paths first, then the idlest, and of each
-    /// two NICs one third node in turn.
+    /// The detours that the linear program may choose from, best first: those that leave and arrive by other NICs than the
+    /// pair's own paths come before others, idle ones before busy ones. Detours with the same NICs at both ends take turns.
     fn candidates(
         &self,
         flow: &Flow,

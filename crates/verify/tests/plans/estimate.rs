@@ -2,7 +2,7 @@
 
 use tresse_base::id::NodeId;
 use tresse_plan::{MeasuredLoads, Plan};
-use tresse_topology::cluster::{Cluster, Routing, Strategy, TopologyShape};
+use tresse_topology::cluster::{Cluster, ReflectMode, Routing, Strategy, TopologyShape};
 use tresse_verify::Reflect;
 
 /// Three nodes of s0 fill the link to s1; n06 and n07 on s2 exchange their own.
@@ -35,7 +35,7 @@ fn the_demand_behind_a_cliques_counters() {
     assert_eq!((&own.from, &own.to), (&ids(6..7), &ids(7..8)));
     assert!((estimate.nodes[6][0] - 0.2).abs() < 1e-9);
     let demand = estimate.demand;
-    let routing = Routing { reflect: true, ..cluster.routing.clone() };
+    let routing = Routing { reflect: ReflectMode::Demand, ..cluster.routing.clone() };
     let plan = Plan::build(Cluster { demand, routing, ..cluster }).unwrap();
     let found = Reflect::of(&plan).unwrap();
     assert!(found.achieved > 2.5 * found.direct, "{found:?}");

@@ -4,7 +4,7 @@ use tresse_base::id::NodeId;
 use tresse_base::random::Random;
 use tresse_plan::lock::Lock;
 use tresse_plan::{Plan, PlanError, SmallMtu};
-use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
+use tresse_topology::cluster::{Cluster, ReflectMode, Strategy, TopologyShape};
 use tresse_verify::{self, Report};
 
 /// A clique of 4 switches with 3 nodes each, whose first switch sends to its second.
@@ -183,7 +183,7 @@ fn never_worse_than_direct_nor_better_than_the_optimum() {
                 .filter(|traffic| traffic.from != traffic.to)
                 .collect();
             let without = tresse_verify::check(&Plan::build(cluster.clone()).unwrap());
-            cluster.routing.reflect = true;
+            cluster.routing.reflect = ReflectMode::Demand;
             let plan = Plan::build(cluster.clone()).unwrap();
             let report = tresse_verify::check(&plan);
             let found = reflect(&report);

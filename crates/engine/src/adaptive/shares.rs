@@ -1,0 +1,264 @@
+//! How a pair of nodes shares its traffic between its own paths and its detours, by what the wires carry
+//! (big-fat-switches-ring-clique-reflector, section 5: idle links are found at run time).
+//!
+//! - Detours are used once a wire of the pair's own paths is full that they do not cross, and left when the own paths
+//!   alone would do again.
+//! - The own paths of others come first: a detour takes what they leave, less a part by which they can be seen to grow,
+//!   and gives way fast where such a wire is full; for a while it then gets no more.
+//! - Each path's weight is divided by how full its fullest wire is. Where many pairs see the same wires and do so at once,
+//!   wires become just full; where they are full, all weights are a fixed point. A step half as long does for those that
+//!   see others only later. What a path gets by its weight depends on the flows, so weights are corrected and never computed
+//!   from rates alone.
+
+/// What a wire carries, in bytes a second, without the pair that is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Load {
+    /// What it can carry.
+    pub capacity: f64,
+    /// What comes first: own paths of other pairs, and what is no traffic of the plan.
+    pub first: f64,
+    /// Detours of other pairs.
+    pub detours: f64,
+}
+
+/// A path of a pair.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PathUse {
+    /// Its share in the plan; 0 for a detour.
+    pub planned: u32,
+    /// Is it neither broken nor drained?
+    pub usable: bool,
+    /// Was it in the way of others a short while ago? Then it gets no more while they send.
+    pub held: bool,
+    /// Bytes a second that the pair sends by it.
+    pub sent: f64,
+    /// The wires that it crosses, by number.
+    pub wires: Vec<usize>,
+}
+
+/// The sum of the weights of a pair: a step of one moves few flows.
+pub(super) const SUM: u32 = 255;
+/// A wire that carries so much of what it can is full.
+const FULL: f64 = 0.93;
+/// The part of a wire that detours leave free beside own paths of others, by which these can be seen to grow.
+const LIMIT: f64 = 0.85;
+/// The own paths alone do where their wires would then carry less than this part.
+const ALONE: f64 = 0.75;
+/// Less than this part of a wire is not worth a detour, and no reason to give way.
+const LITTLE: f64 = 0.05;
+/// A detour that is in the way keeps this part of its traffic.
+const GIVES_WAY: f64 = 0.25;
+/// A pair that sends less than this part of a wire is left as planned.
+const IDLE: f64 = 0.01;
+/// A share that differs less from what it should be stays as it is.
+const STEP: f64 = 0.03;
+/// By so much a path's traffic may grow at once.
+const GROWTH: f64 = 4.0;
+
+/// The used detours that are in the way of others' own traffic, by place among the paths.
+pub(super) fn in_the_way(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Vec<usize> {
+    let pair = Pair::of(paths, loads);
+    let used = (0..paths.len()).filter(|at| paths[*at].planned == 0 && now[*at] > 0);
+    used.filter(|at| pair.is_in_the_way(*at)).collect()
+}
+
+/// The weights of the paths of a pair from now on; `None`: as they are. `now`: the present ones.
+pub(super) fn weights(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Option<Vec<u8>> {
+    let pair = Pair::of(paths, loads);
+    let planned = || planned(paths);
+    let shares_now = shares(now)?;
+    let is_detour = |at: usize| paths[at].planned == 0;
+    let active = (0..paths.len()).any(|at| is_detour(at) && now[at] > 0);
+    if pair.is_idle() || active && pair.does_alone() {
+        return Some(planned()).filter(|planned| active && planned != now);
+    }
+    let own_share: f64 =
+        (0..paths.len()).filter(|at| !is_detour(*at)).map(|at| shares_now[at]).sum();
+    let wanted = |at: usize| match now[at] {
+        0 => own_share * pair.entering(at),
+        _ => shares_now[at] * pair.factor(at),
+    };
+    let mut wanted: Vec<f64> = (0..paths.len()).map(wanted).collect();
+    let mut at_once = false;
+    for at in (0..paths.len()).filter(|at| is_detour(*at)) {
+        let enters = now[at] == 0 && wanted[at] > 0.0;
+        at_once |= enters || now[at] > 0 && (wanted[at] == 0.0 || pair.is_in_the_way(at));
+    }
+    let sum: f64 = wanted.iter().sum();
+    if sum <= 0.0 {
+        return None;
+    }
+    wanted.iter_mut().for_each(|wanted| *wanted /= sum);
+    let moved = wanted.iter().zip(&shares_now).map(|(wanted, now)| (wanted - now).abs());
+    let moves = at_once || moved.fold(0.0, f64::max) >= STEP;
+    let gain = if at_once { 1.0 } else { 0.5 };
+    for (wanted, now) in wanted.iter_mut().zip(&shares_now) {
+        *wanted = now + gain * (*wanted - now);
+    }
+    // A few flows are not worth a detour, nor that others wait for them.
+    for at in (0..paths.len()).filter(|at| is_detour(*at)) {
+        wanted[at] = if wanted[at] < LITTLE { 0.0 } else { wanted[at] };
+    }
+    let sum: f64 = wanted.iter().sum();
+    if (0..paths.len()).all(|at| !is_detour(at) || wanted[at] == 0.0) || sum <= 0.0 {
+        return Some(planned()).filter(|planned| active && planned != now);
+    }
+    wanted.iter_mut().for_each(|wanted| *wanted /= sum);
+    Some(whole(&wanted)).filter(|weights| moves && weights != now)
+}
+
+/// A pair, and what its paths cross.
+struct Pair<'a> {
+    paths: &'a [PathUse],
+    loads: &'a [Load],
+    /// By wire: what the pair itself sends over it.
+    own: Vec<f64>,
+}
+
+impl<'a> Pair<'a> {
+    fn of(paths: &'a [PathUse], loads: &'a [Load]) -> Self {
+        let mut own = vec![0.0; loads.len()];
+        for path in paths {
+            path.wires.iter().for_each(|wire| own[*wire] += path.sent);
+        }
+        Self { paths, loads, own }
+    }
+
+    fn total(&self) -> f64 {
+        self.paths.iter().map(|path| path.sent).sum()
+    }
+
+    /// Does it send next to nothing? Failure detection sends something by every path.
+    fn is_idle(&self) -> bool {
+        let wires = self.planned().flat_map(|path| &path.wires);
+        let least = wires.map(|wire| self.loads[*wire].capacity).fold(f64::INFINITY, f64::min);
+        least.is_infinite() || self.total() < IDLE * least
+    }
+
+    /// The part of what a wire can carry that it carries.
+    fn fill(&self, wire: usize) -> f64 {
+        let load = &self.loads[wire];
+        (load.first + load.detours + self.own[wire]) / load.capacity
+    }
+
+    /// The pair's own paths.
+    fn planned(&self) -> impl Iterator<Item = &'a PathUse> {
+        self.paths.iter().filter(|path| path.planned > 0 && path.usable)
+    }
+
+    /// Would the pair's own paths do, with room to spare?
+    fn does_alone(&self) -> bool {
+        let sum: u32 = self.planned().map(|path| path.planned).sum();
+        let does = |path: &PathUse| {
+            let sent = self.total() * f64::from(path.planned) / f64::from(sum);
+            path.wires.iter().all(|wire| {
+                let load = &self.loads[*wire];
+                load.first + sent < ALONE * load.capacity
+            })
+        };
+        sum > 0 && self.planned().all(does)
+    }
+
+    /// What the weight of a path is multiplied by: what it would be if its fullest wire were just full.
+    fn factor(&self, at: usize) -> f64 {
+        let path = &self.paths[at];
+        if !path.usable {
+            return 0.0;
+        }
+        if path.planned > 0 {
+            // Where few flows took the detours all of them, they do not come back for that.
+            let is_used = path.sent > LITTLE * LITTLE * self.total();
+            let growth = if is_used { GROWTH } else { 1.0 };
+            let full = |wire: &usize| {
+                (self.loads[*wire].first + self.own[*wire]) / self.loads[*wire].capacity
+            };
+            let fullest = path.wires.iter().map(full).fold(0.0, f64::max);
+            return 1.0 / fullest.max(1.0 / growth);
+        }
+        if !self.has_room(path) {
+            return 0.0;
+        }
+        let full = |wire: &usize| (self.loads[*wire].detours + self.own[*wire]) / self.room(*wire);
+        let fullest = path.wires.iter().map(full).fold(0.0, f64::max);
+        let most = match () {
+            () if self.is_in_the_way(at) => GIVES_WAY,
+            () if self.is_held(path) => 1.0,
+            () => GROWTH,
+        };
+        (1.0 / fullest.max(1.0 / GROWTH)).min(most)
+    }
+
+    /// Has each wire of a detour room for it?
+    fn has_room(&self, detour: &PathUse) -> bool {
+        detour.wires.iter().all(|wire| self.room(*wire) >= LITTLE * self.loads[*wire].capacity)
+    }
+
+    /// What the pair would send by a detour that it does not use yet, by what it sends by its own paths: its part of what all
+    /// would send by the detour that use the full wire now.
+    fn entering(&self, at: usize) -> f64 {
+        let detour = &self.paths[at];
+        let may = detour.planned == 0 && detour.usable && !self.is_held(detour);
+        if !may || !self.has_room(detour) {
+            return 0.0;
+        }
+        let own: f64 = self.planned().map(|path| path.sent).sum();
+        let full = |wire: &usize| {
+            self.loads[*wire].first + self.own[*wire] >= FULL * self.loads[*wire].capacity
+        };
+        let (shared, others): (Vec<usize>, Vec<usize>) =
+            detour.wires.iter().partition(|wire| self.own[**wire] > 0.0);
+        // What the pair sends fills a wire that the detour crosses, too.
+        if shared.iter().any(full) {
+            return 0.0;
+        }
+        let relieved = |path: &&PathUse| {
+            path.wires.iter().filter(|wire| !detour.wires.contains(wire)).copied().find(full)
+        };
+        let found = self.planned().filter_map(|path| relieved(&path).map(|wire| (wire, path.sent)));
+        let Some((wire, sent)) = found.max_by(|a, b| a.1.total_cmp(&b.1)) else { return 0.0 };
+        let beside = self.loads[wire].first + self.own[wire];
+        let part = |wire: &usize| self.room(*wire) * sent / (beside + self.loads[*wire].detours);
+        others.iter().map(part).fold(own, f64::min) / own.max(1.0)
+    }
+
+    /// What a wire has for detours.
+    fn room(&self, wire: usize) -> f64 {
+        let load = &self.loads[wire];
+        let limit = if self.is_shared(wire) { LIMIT } else { 1.0 };
+        (limit * load.capacity - load.first).max(0.0)
+    }
+
+    /// Does a path cross a full wire that others have for their own paths?
+    fn is_in_the_way(&self, at: usize) -> bool {
+        let full = |wire: &&usize| self.is_shared(**wire) && self.fill(**wire) >= FULL;
+        self.paths[at].wires.iter().any(|wire| full(&wire))
+    }
+
+    /// Was a detour in the way, and do others still send by one of its wires?
+    fn is_held(&self, detour: &PathUse) -> bool {
+        detour.held && detour.wires.iter().any(|wire| self.is_shared(*wire))
+    }
+
+    /// Have others a wire for their own paths?
+    fn is_shared(&self, wire: usize) -> bool {
+        self.loads[wire].first > LITTLE * self.loads[wire].capacity
+    }
+}
+
+/// The weights of the plan.
+pub(super) fn planned(paths: &[PathUse]) -> Vec<u8> {
+    let planned: Vec<f64> = paths.iter().map(|path| f64::from(path.planned)).collect();
+    let sum: f64 = planned.iter().sum();
+    whole(&planned.iter().map(|planned| planned / sum.max(1.0)).collect::<Vec<_>>())
+}
+
+/// Shares by weight; `None` if nothing has any.
+fn shares(weights: &[u8]) -> Option<Vec<f64>> {
+    let sum: u32 = weights.iter().map(|weight| u32::from(*weight)).sum();
+    (sum > 0).then(|| weights.iter().map(|weight| f64::from(*weight) / f64::from(sum)).collect())
+}
+
+/// Whole weights of about [`SUM`] in all.
+fn whole(shares: &[f64]) -> Vec<u8> {
+    shares.iter().map(|share| (share * f64::from(SUM)).round() as u8).collect()
+}
