@@ -13,10 +13,10 @@ use tresse_liveness::Watching;
 use tresse_liveness::records::Report;
 use tresse_reconcile::{Observed, Operation};
 
-use super::adaptive::{Sampled, Sent};
 use super::forwarding::Forwarding;
 use super::prepared::Prepared;
 use super::pushing::Pushing;
+use super::sent::{Sampled, Sent};
 use super::steering::Steer;
 use super::stored::Stored;
 

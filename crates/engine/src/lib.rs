@@ -17,7 +17,8 @@
 //!   `kept_free` says what they do to a plan's paths, and `moves` which traffic moves.
 //! - `healing` goes round failures that the plan's backups do not answer, where nodes route; `healed` holds what is
 //!   known of them, and `failures` tells it.
-//! - `adaptive` moves traffic onto detours through third nodes while the own paths are full.
+//! - `adaptive` decides when traffic goes by detours through third nodes, while the own paths are full, and `balancing`
+//!   moves it; `sent` is what it is told of the traffic.
 //! - `elsewhere` knows which plans other nodes announce.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
@@ -28,6 +29,7 @@
 
 mod adaptive;
 mod advance;
+mod balancing;
 mod calls;
 mod canary;
 mod chosen;
@@ -54,6 +56,7 @@ mod pushing;
 mod refresh;
 mod report;
 mod schedule;
+mod sent;
 mod source;
 mod steer;
 mod steering;
@@ -89,7 +92,6 @@ use self::schedule::{Cause, Schedule};
 use self::transition::Transition;
 use self::watched::Paths;
 
-pub use self::adaptive::{Sampled, Sent, Traffic};
 pub use self::chosen::{ChosenPath, WeightedPath};
 pub use self::engines::{Engines, LabelEngine, SourceEngine};
 pub use self::forwarding::{Forwarding, ForwardingNic};
@@ -97,6 +99,7 @@ pub use self::index::Index;
 pub use self::input::{ApplyOptions, CallId, Changes, Effect, Execution, Input, View};
 pub use self::prepared::{PlannedInterface, Prepared, digest};
 pub use self::pushing::{PushPath, Pushing};
+pub use self::sent::{Sampled, Sent, Traffic};
 pub use self::steering::{Steer, Steering};
 pub use self::stored::{FORMAT, Intent, Stored, Unconfirmed};
 
@@ -154,6 +157,8 @@ pub struct Engine {
     paths: Paths,
     healing: Healing,
     adaptive: Adaptive,
+    /// What was last ordered to be sampled.
+    sampled: Sampled,
     /// First nexthops that are kept free, of the plan in force.
     free: Arc<KeptFree>,
     transition: Transition,
@@ -200,6 +205,7 @@ impl Engine {
             refresh: BTreeMap::new(),
             paths: Paths::default(),
             adaptive: Adaptive::default(),
+            sampled: Sampled::default(),
             free: Arc::default(),
             transition: Transition::default(),
             elsewhere: Elsewhere::default(),

@@ -10,21 +10,17 @@ mod shares;
 mod tests;
 mod wires;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use tresse_base::id::{Label, NodeId, PathId};
+use tresse_base::id::{NodeId, PathId};
 use tresse_liveness::records::WireLoad;
 
 use self::shares::PathUse;
-use self::wires::{Own, Wires};
-use super::engines::SourceEngine;
+use self::wires::{Own, PairLoads, Wires};
 use super::index::PathEntry;
 use super::kept_free::KeptFree;
 use super::prepared::Prepared;
-use super::{Effect, Engine};
+use super::sent::Sent;
 
 /// The weights of a pair change at most once in this time.
 const REST_MS: u64 = 2000;
@@ -33,43 +29,6 @@ const HELD_MS: u64 = 30_000;
 /// What others are told of a wire is told again if it changes by this part of what the wire can carry, or after a while.
 const NEWS: f64 = 0.05;
 const AGAIN_MS: u64 = 10_000;
-
-/// What is to be sampled.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sampled {
-    /// What leaves by these NICs.
-    pub nics: Vec<String>,
-    /// Also with labels? Otherwise the daemon pushes these itself, and counts it.
-    pub labelled: bool,
-    /// What comes from these addresses, those of this node: it forwards for others, too.
-    pub sources: BTreeSet<IpAddr>,
-}
-
-/// What a node has sent in a while, by sampling, and what its NICs have carried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sent {
-    /// How long the while was.
-    pub elapsed_ms: u64,
-    /// What went to each destination by each path.
-    pub traffic: Vec<Traffic>,
-    /// By NIC: bytes sent and received, of all traffic.
-    pub carried: BTreeMap<String, (u64, u64)>,
-}
-
-/// What a node has sent to one destination by one path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
-    /// The destination.
-    pub destination: IpAddr,
-    /// The NIC that it left by.
-    pub nic: String,
-    /// The VLAN.
-    pub vid: Option<u16>,
-    /// The labels, outermost first.
-    pub labels: Vec<Label>,
-    /// About how many bytes.
-    pub bytes: u64,
-}
 
 /// What the engine knows of detours that are used as they are needed.
 #[derive(Debug, Default)]
@@ -85,17 +44,27 @@ pub(super) struct Adaptive {
     /// What this node says of its own traffic, and when it said so.
     said: Vec<WireLoad>,
     said_at: u64,
-    sampled: Sampled,
+}
+
+/// What this node knows beside its traffic.
+pub(super) struct Beside<'a> {
+    pub now: u64,
+    /// What others say of wires.
+    pub others: Vec<&'a [WireLoad]>,
+    /// Is a path neither broken nor drained?
+    pub usable: &'a dyn Fn(&PathEntry) -> bool,
+    /// Has an operator said how the traffic to a peer is shared?
+    pub steered: &'a dyn Fn(&str) -> bool,
 }
 
 impl Adaptive {
     /// What the own record says of wires.
-    pub(super) fn said(&self, plan: &Prepared) -> &[WireLoad] {
+    pub fn said(&self, plan: &Prepared) -> &[WireLoad] {
         if self.plan == plan.digest() { &self.said } else { &[] }
     }
 
     /// Shares the traffic of pairs whose weights are not those of the plan, unless an operator says how.
-    pub(super) fn share(&self, plan: &Prepared, free: &mut KeptFree) {
+    pub fn share(&self, plan: &Prepared, free: &mut KeptFree) {
         if self.plan != plan.digest() {
             return;
         }
@@ -107,89 +76,36 @@ impl Adaptive {
             }
         }
     }
-}
 
-impl Engine {
-    /// Has the interfaces sampled by which traffic leaves whose detours are used as they are needed.
-    pub(super) fn sample(&mut self, out: &mut Vec<Effect>) {
-        let current = self.stored.current.as_ref().filter(|_| self.settings.bfd);
-        let adaptive = current.filter(|current| !current.index.rates.is_empty());
-        let mut wanted = Sampled::default();
-        if let Some(current) = adaptive {
-            wanted.nics.extend(current.wanted.nics.keys().cloned());
-            wanted.labelled = self.settings.engines.sources == SourceEngine::Kernel;
-            let own = current.wanted.addresses.iter().map(|(_, address)| *address);
-            wanted.sources.extend(own);
+    /// Records what this node has sent, and decides how its pairs share their traffic. Returns whether otherwise than
+    /// before.
+    pub fn sent(&mut self, plan: &Prepared, sent: &Sent, beside: &Beside<'_>) -> bool {
+        if self.plan != plan.digest() {
+            *self = Self { plan: plan.digest(), ..Self::default() };
         }
-        if self.adaptive.sampled != wanted {
-            self.adaptive.sampled.clone_from(&wanted);
-            out.push(Effect::Sample(wanted));
-        }
-    }
-
-    /// Records what this node has sent, says so to all others, and moves traffic.
-    pub(super) fn sent(&mut self, sent: &Sent) {
-        let Some(current) = self.stored.current.clone() else { return };
-        if current.index.rates.is_empty() || sent.elapsed_ms == 0 {
-            return;
-        }
-        if self.adaptive.plan != current.digest() {
-            let sampled = std::mem::take(&mut self.adaptive.sampled);
-            self.adaptive = Adaptive { plan: current.digest(), sampled, ..Adaptive::default() };
-        }
-        let wires = Wires::of(&current);
-        let by_path = Self::by_path(&current, sent);
-        let own = Own::of(&current, &wires, &by_path, sent);
-        self.say(&wires, &own);
-        let reports = self.healing.reports.values();
-        let reports = reports.filter(|report| report.generation == current.digest());
-        let others = wires.said(reports.flat_map(|report| &report.loads));
-        self.adaptive.held.retain(|_, until| self.now < *until);
+        let wires = Wires::of(plan);
+        let by_path = by_path(plan, sent);
+        let own = Own::of(plan, &wires, &by_path, sent);
+        self.say(&wires, &own, beside.now);
+        let others = wires.said(beside.others.iter().copied().flatten());
+        self.held.retain(|_, until| beside.now < *until);
         let mut moved = false;
-        for pair in current.index.pairs() {
-            moved |= self.balance(&current, pair, &by_path, &wires.beside(&others, &own, pair));
-        }
-        if moved {
-            self.count("detour_changes_total");
-            self.resteer();
-            self.go_round();
-        }
-    }
-
-    /// Bytes a second by path.
-    fn by_path(current: &Prepared, sent: &Sent) -> BTreeMap<PathId, f64> {
-        let mut pairs = BTreeMap::new();
-        for pair in current.index.pairs() {
-            pairs.extend(pair[0].nexthops.iter().map(|(to, _)| (to.address, pair)));
-        }
-        let mut by_path: BTreeMap<PathId, f64> = BTreeMap::new();
-        for traffic in &sent.traffic {
-            let Some(pair) = pairs.get(&traffic.destination) else { continue };
-            let rate = traffic.bytes as f64 * 1000.0 / sent.elapsed_ms as f64;
-            let nexthop = |path: &PathEntry| {
-                let to = path.nexthops.iter().find(|(to, _)| to.address == traffic.destination);
-                to.map(|(_, nexthop)| nexthop.clone())
-            };
-            let leaves = |path: &&PathEntry| {
-                nexthop(path).is_some_and(|nexthop| {
-                    let interface = current.interfaces.get(&nexthop.interface);
-                    nexthop.labels == traffic.labels
-                        && interface.is_some_and(|of| {
-                            of.parent == traffic.nic && of.vid.map(|vid| vid.0) == traffic.vid
-                        })
-                })
-            };
-            if let Some(path) = pair.iter().find(leaves) {
-                *by_path.entry(path.id).or_default() += rate;
+        for pair in plan.index.pairs() {
+            let peer = plan.index.node(pair[0].id.dst);
+            if (beside.steered)(peer) {
+                self.weights.remove(&pair[0].id.dst);
+            } else {
+                let loads = wires.beside(&others, &own, pair);
+                moved |= self.balance(pair, &by_path, &loads, beside);
             }
         }
-        by_path
+        moved
     }
 
     /// Says to all others what this node sends, if that is news.
-    fn say(&mut self, wires: &Wires, own: &Own) {
+    fn say(&mut self, wires: &Wires, own: &Own, now: u64) {
         let says = wires.says(own);
-        let before = self.adaptive.said.iter().map(|load| ((load.wire, load.kind), load.rate));
+        let before = self.said.iter().map(|load| ((load.wire, load.kind), load.rate));
         let before: BTreeMap<_, _> = before.collect();
         let is_news = |load: &WireLoad| {
             let before =
@@ -198,58 +114,77 @@ impl Engine {
             change > NEWS * wires.capacity_of(load.wire)
         };
         let gone =
-            |load: &&WireLoad| !says.iter().any(|of| (of.wire, of.kind) == (load.wire, load.kind));
-        let news = says.iter().any(is_news) || self.adaptive.said.iter().any(|load| gone(&load));
-        if news || self.now >= self.adaptive.said_at + AGAIN_MS && says != self.adaptive.said {
-            (self.adaptive.said, self.adaptive.said_at) = (says, self.now);
+            |load: &WireLoad| !says.iter().any(|of| (of.wire, of.kind) == (load.wire, load.kind));
+        let news = says.iter().any(is_news) || self.said.iter().any(gone);
+        if news || now >= self.said_at + AGAIN_MS && says != self.said {
+            (self.said, self.said_at) = (says, now);
         }
     }
 
     /// Decides how a pair shares its traffic. Returns whether otherwise than before.
     fn balance(
         &mut self,
-        current: &Arc<Prepared>,
         pair: &[PathEntry],
         by_path: &BTreeMap<PathId, f64>,
-        loads: &wires::Beside,
+        loads: &PairLoads,
+        beside: &Beside<'_>,
     ) -> bool {
-        let dst = pair[0].id.dst;
-        let peer = current.index.node(dst);
-        let steering = &self.stored.steering;
-        if steering.pinned.contains_key(peer) || steering.weights.contains_key(peer) {
-            self.adaptive.weights.remove(&dst);
-            return false;
-        }
+        let (dst, at) = (pair[0].id.dst, beside.now);
         let sends = pair.iter().any(|path| by_path.contains_key(&path.id));
-        if !sends && !self.adaptive.weights.contains_key(&dst) {
+        if !sends && !self.weights.contains_key(&dst) {
             return false;
         }
-        if self.adaptive.changed.get(&dst).is_some_and(|at| self.now < at + REST_MS) {
+        if self.changed.get(&dst).is_some_and(|changed| at < changed + REST_MS) {
             return false;
         }
-        let paths: Vec<PathUse> = pair
-            .iter()
-            .map(|path| PathUse {
-                planned: path.weight,
-                usable: !self.is_broken(path.watched) && !self.free.rested.contains(&path.watched),
-                held: self.adaptive.held.get(&path.id).is_some_and(|until| self.now < *until),
-                sent: by_path.get(&path.id).copied().unwrap_or_default(),
-                wires: path.wires.iter().map(|wire| loads.place(*wire)).collect(),
-            })
-            .collect();
-        let now = match self.adaptive.weights.get(&dst) {
+        let path = |path: &PathEntry| PathUse {
+            planned: path.weight,
+            usable: (beside.usable)(path),
+            held: self.held.contains_key(&path.id),
+            sent: by_path.get(&path.id).copied().unwrap_or_default(),
+            wires: path.wires.iter().map(|wire| loads.place(*wire)).collect(),
+        };
+        let paths: Vec<PathUse> = pair.iter().map(path).collect();
+        let now = match self.weights.get(&dst) {
             Some(weights) => weights.clone(),
             None => shares::planned(&paths),
         };
-        for at in shares::in_the_way(&paths, &loads.loads, &now) {
-            self.adaptive.held.insert(pair[at].id, self.now + HELD_MS);
+        for rank in shares::in_the_way(&paths, &loads.loads, &now) {
+            self.held.insert(pair[rank].id, at + HELD_MS);
         }
         let Some(weights) = shares::weights(&paths, &loads.loads, &now) else { return false };
         match weights == shares::planned(&paths) {
-            true => drop(self.adaptive.weights.remove(&dst)),
-            false => drop(self.adaptive.weights.insert(dst, weights)),
+            true => drop(self.weights.remove(&dst)),
+            false => drop(self.weights.insert(dst, weights)),
         }
-        self.adaptive.changed.insert(dst, self.now);
+        self.changed.insert(dst, at);
         true
     }
+}
+
+/// Bytes a second by path.
+fn by_path(plan: &Prepared, sent: &Sent) -> BTreeMap<PathId, f64> {
+    let mut pairs = BTreeMap::new();
+    for pair in plan.index.pairs() {
+        pairs.extend(pair[0].nexthops.iter().map(|(to, _)| (to.address, pair)));
+    }
+    let mut by_path: BTreeMap<PathId, f64> = BTreeMap::new();
+    for traffic in &sent.traffic {
+        let Some(pair) = pairs.get(&traffic.destination) else { continue };
+        let goes_by = |path: &&PathEntry| {
+            let to = path.nexthops.iter().find(|(to, _)| to.address == traffic.destination);
+            to.is_some_and(|(_, nexthop)| {
+                let interface = plan.interfaces.get(&nexthop.interface);
+                nexthop.labels == traffic.labels
+                    && interface.is_some_and(|of| {
+                        of.parent == traffic.nic && of.vid.map(|vid| vid.0) == traffic.vid
+                    })
+            })
+        };
+        if let Some(path) = pair.iter().find(goes_by) {
+            let rate = traffic.bytes as f64 * 1000.0 / sent.elapsed_ms as f64;
+            *by_path.entry(path.id).or_default() += rate;
+        }
+    }
+    by_path
 }

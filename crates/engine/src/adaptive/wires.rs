@@ -6,10 +6,10 @@ use tresse_base::id::PathId;
 use tresse_liveness::records::{LoadKind, Rate, WireLoad};
 use tresse_topology::path::Crossing;
 
-use super::Sent;
 use super::shares::Load;
 use crate::index::PathEntry;
 use crate::prepared::Prepared;
+use crate::sent::Sent;
 
 /// A node says so many loads, the greatest ones, in at most a kilobyte.
 const LOADS_MOST: usize = 150;
@@ -36,7 +36,7 @@ pub(super) struct Own {
 pub(super) type Said = BTreeMap<Crossing, [f64; 3]>;
 
 /// The loads of the wires that a pair's paths cross, without the pair itself.
-pub(super) struct Beside {
+pub(super) struct PairLoads {
     places: BTreeMap<Crossing, usize>,
     pub loads: Vec<Load>,
 }
@@ -105,8 +105,8 @@ impl Wires {
     }
 
     /// The loads beside what a pair of this node sends itself.
-    pub fn beside(&self, others: &Said, own: &Own, pair: &[PathEntry]) -> Beside {
-        let mut beside = Beside { places: BTreeMap::new(), loads: Vec::new() };
+    pub fn beside(&self, others: &Said, own: &Own, pair: &[PathEntry]) -> PairLoads {
+        let mut beside = PairLoads { places: BTreeMap::new(), loads: Vec::new() };
         for wire in pair.iter().flat_map(|path| &path.wires) {
             if beside.places.contains_key(wire) {
                 continue;
@@ -133,7 +133,7 @@ impl Wires {
     }
 }
 
-impl Beside {
+impl PairLoads {
     /// The place of a wire in `loads`.
     pub fn place(&self, wire: Crossing) -> usize {
         self.places.get(&wire).copied().unwrap_or_default()
