@@ -12,15 +12,16 @@ pub use mtu::SmallMtu;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use self::reflect::ThirdSwitches;
 use smallvec::smallvec;
 use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_routing::direct::Direct;
 use tresse_routing::reflect::{Detours, MOST_SWITCHES};
 use tresse_routing::xy::Xy;
 use tresse_topology::Dependencies;
+use tresse_topology::cluster::ReflectMode;
 use tresse_topology::path::{Path, Segment};
 
+use self::reflect::{ADAPTIVE_SWITCHES, ThirdSwitches};
 use crate::primaries::Primaries;
 
 /// All paths between the nodes of a cluster: for each ordered pair the primary, its weighted siblings and the backups.
@@ -86,8 +87,12 @@ impl Paths {
     /// The figures of the linear program that chose the detours. The optimum is the program's own word: no proof.
     #[must_use]
     pub fn detour_search(&self) -> DetourSearch {
-        if self.direct().is_none() && self.graph.switches() > MOST_SWITCHES {
-            return DetourSearch::TooManySwitches { most: MOST_SWITCHES };
+        let most = match self.cluster.routing.reflect {
+            ReflectMode::Adaptive => ADAPTIVE_SWITCHES,
+            ReflectMode::Demand | ReflectMode::Off => MOST_SWITCHES,
+        };
+        if self.direct().is_none() && self.graph.switches() > most {
+            return DetourSearch::TooManySwitches { most };
         }
         self.detours.found.map_or(DetourSearch::NoAnswer, |found| DetourSearch::Found {
             congestion: found.optimum,

@@ -65,6 +65,7 @@ fn by_kind(plan: &Plan) -> Report {
     let failures = Failures::of(plan, &judged.survey, &mut judged.notes);
     judged.notes.extend(below::below_updown(plan, &judged.survey));
     let reflect = Reflect::of(plan);
+    judged.notes.extend(reflect::adaptive_notes(plan));
     judged.notes.extend(reflect.iter().flat_map(|reflect| reflect.notes(plan)));
     Report { reflect, ..Report::new(plan, judged, failures) }
 }

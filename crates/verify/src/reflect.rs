@@ -145,6 +145,43 @@ impl Reflect {
     }
 }
 
+/// Notes on detours that are used as they are needed.
+pub(super) fn adaptive_notes(plan: &Plan) -> Vec<Finding> {
+    let cluster = plan.cluster();
+    if cluster.routing.reflect != ReflectMode::Adaptive {
+        return Vec::new();
+    }
+    let nodes = cluster.nodes.len();
+    let sources = (0..nodes).step_by(nodes.div_ceil(LOOKED_AT).max(1)).map(NodeId::from);
+    let pairs: Vec<(NodeId, NodeId)> = sources
+        .flat_map(|src| {
+            (0..nodes).map(NodeId::from).filter(move |dst| *dst != src).map(move |dst| (src, dst))
+        })
+        .collect();
+    let has_detour = |(src, dst): &(NodeId, NodeId)| {
+        let paths = plan.paths(*src, *dst);
+        paths.iter().any(|path| path.weight == 0 && path.segments.len() > 1)
+    };
+    let with = pairs.par_iter().filter(|pair| has_detour(pair)).count();
+    let message = match (with, plan.detour_search()) {
+        (0, DetourSearch::TooManySwitches { most }) => {
+            format!("none are planned in fabrics of more than {most} switches")
+        }
+        (0, _) => "no pair has a path through a third node: more `paths`, or nodes with `transit = true` beside \
+                   other switches, give them some"
+            .into(),
+        _ => format!(
+            "{with} of {} pairs looked at have paths through third nodes, which nodes use while their own are full \
+             and BFD runs (`bfd` in tressed.toml)",
+            pairs.len()
+        ),
+    };
+    vec![Finding { kind: "reflect", object: "detours".into(), message }]
+}
+
+/// So many nodes are looked at.
+const LOOKED_AT: usize = 10;
+
 /// A larger factor is a gain worth reporting; a smaller one counts as equal to the optimum.
 const GAIN: f64 = 1.0001;
 const ENOUGH: f64 = 0.98;

@@ -24,7 +24,7 @@ use crate::primaries::Primaries;
 const CHUNK: usize = 64;
 
 /// Switches beside which detours can be used as they are needed, at most.
-const ADAPTIVE_SWITCHES: usize = 128;
+pub(super) const ADAPTIVE_SWITCHES: usize = 128;
 
 /// A switch whose nodes may be reflectors for a pair of switches, and the trees of the two segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
