@@ -24,6 +24,7 @@
 mod decide;
 #[doc(hidden)]
 pub mod fuzz;
+mod merge;
 mod push;
 mod reason;
 mod segment;
@@ -33,6 +34,7 @@ mod table;
 mod tests;
 
 pub use decide::{Arrival, Forward, Tag};
+pub use merge::{MOST_HEADERS, Merged};
 pub use push::{LabelPath, MOST_BEFORE, Push, PushTable};
 pub use reason::DropReason;
 pub use segment::TcpSegments;

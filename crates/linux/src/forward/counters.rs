@@ -93,6 +93,9 @@ impl Counting {
 #[derive(Debug, Default)]
 pub(super) struct PortCounting {
     pub running: AtomicBool,
+    /// Must the kernel cut long frames before the NIC takes them? It does so only where queueing disciplines are not
+    /// bypassed.
+    pub cuts: AtomicBool,
     pub received: Counting,
     pub sent: Counting,
     pub spilled: Counting,

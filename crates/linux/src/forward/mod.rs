@@ -19,6 +19,7 @@ mod arrivals;
 mod backlog;
 mod counters;
 mod error;
+mod messages;
 mod offload;
 mod outbound;
 mod port;
@@ -210,13 +211,16 @@ impl ForwardingEngine {
         let interface = &held.interface;
         let state = port::look(interface, table.mac(port))?;
         let slot = port::slot(state.mtu_bytes);
+        let counting = &self.shared.ports[port];
         if held.ifindex == state.ifindex && held.slot >= slot {
+            let bypasses = !state.shaped && !counting.cuts.load(Relaxed);
             for socket in &held.sockets {
-                packet::bypass_queueing(socket.as_fd(), !state.shaped)
+                packet::bypass_queueing(socket.as_fd(), bypasses)
                     .map_err(ForwardError::refused(interface, "bypass queueing"))?;
             }
             return Ok(state.up);
         }
+        counting.cuts.store(false, Relaxed);
         let receive = port::receive(interface, &state, self.ring_bytes)?;
         let send = |_: &_| port::send(interface, &state).map(Arc::new);
         let sockets = self.threads.iter().map(send).collect::<Result<Vec<_>, _>>()?;

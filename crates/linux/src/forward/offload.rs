@@ -6,20 +6,25 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 1 | flags: 1 needs checksum |
+//! | 0 | 1 | flags: 1 needs checksum, 2 somebody has found it right |
 //! | 1 | 1 | gso_type: 0 none, 1 TCP over IPv4, 4 TCP over IPv6, 5 UDP; 0x80 with ECN |
 //! | 2 | 2 | hdr_len |
 //! | 4 | 2 | gso_size, bytes of each segment |
 //! | 6 | 2 | csum_start, from the beginning of the frame |
 //! | 8 | 2 | csum_offset, from csum_start |
 
+use tresse_frame::forward::Merged;
+
 use crate::sys::ring::OFFLOAD_HEADER;
 
 const NEEDS_CHECKSUM: u8 = 1;
+const CHECKED: u8 = 2;
 const TCP_IPV4: u8 = 1;
 const TCP_IPV6: u8 = 4;
 const UDP: u8 = 5;
 const ECN: u8 = 0x80;
+/// Where TCP's header has its checksum.
+const TCP_CHECKSUM: u16 = 16;
 
 /// The offload header of one frame: the checksum and segmentation that are still to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,30 @@ impl Offload {
             start: u16::from_ne_bytes([c0, c1]),
             offset: u16::from_ne_bytes([o0, o1]),
         })
+    }
+
+    /// What is left of the header of a frame to which nothing is to be done: whether its checksum was found right.
+    pub fn nothing(header: [u8; OFFLOAD_HEADER]) -> [u8; OFFLOAD_HEADER] {
+        let mut left = [0; OFFLOAD_HEADER];
+        left[0] = header[0] & CHECKED;
+        left
+    }
+
+    /// Is the checksum of the frame behind this header known to be right, or left to be done?
+    pub const fn knows_checksum(header: [u8; OFFLOAD_HEADER]) -> bool {
+        header[0] & (NEEDS_CHECKSUM | CHECKED) != 0
+    }
+
+    /// The header of a frame that is made of several segments.
+    pub fn of_merged(merged: &Merged) -> [u8; OFFLOAD_HEADER] {
+        let segments = if merged.ipv6 { TCP_IPV6 } else { TCP_IPV4 };
+        let offload = Self {
+            segments,
+            size: merged.size as u16,
+            start: merged.transport as u16,
+            offset: TCP_CHECKSUM,
+        };
+        offload.emit(0, merged.headers)
     }
 
     /// Must the frame be cut into segments?

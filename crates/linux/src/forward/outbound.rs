@@ -1,5 +1,6 @@
 //! The sending sides of all ports (NICs) in one thread: sends frames directly if possible, otherwise through the port's
-//! transit buffer. Never blocks, and keeps the order of the frames of a port.
+//! transit buffer. Never blocks, and keeps the order of the frames of a port. TCP segments of one flow that follow each other go
+//! as one frame ([`Messages`]).
 //!
 //! The transit buffers share one bound. Where it is reached the port that holds most loses its oldest frames, so that one
 //! that stands still holds no more than its share once others need room; and no frame waits longer than
@@ -15,6 +16,7 @@ use tresse_frame::forward::DropReason;
 
 use super::backlog::{Backlog, Pool, Taken};
 use super::counters::PortCounting;
+use super::messages::Messages;
 use crate::sys::packet;
 use crate::sys::ring::OFFLOAD_HEADER;
 
@@ -59,11 +61,16 @@ struct Outbound {
     socket: Arc<Socket>,
     backlog: Backlog,
     blocked: Option<Blocked>,
+    /// Does the kernel take frames that are to be cut?
+    merges: bool,
+    /// Has it not been seen that they must not bypass queueing disciplines?
+    bypasses: bool,
 }
 
 /// The sending sides of all ports in one thread.
 pub(super) struct Outbounds {
     ports: Vec<Outbound>,
+    messages: Messages,
     pool: Pool,
     wait_ms: u32,
     epoch: Instant,
@@ -74,6 +81,7 @@ impl Outbounds {
     pub fn new(buffer: TransitBuffer, sockets: impl IntoIterator<Item = Arc<Socket>>) -> Self {
         Self {
             ports: sockets.into_iter().map(Outbound::new).collect(),
+            messages: Messages::new(),
             pool: Pool::new(buffer.memory_bytes as usize),
             wait_ms: buffer.wait.as_millis().clamp(1, 60_000) as u32,
             epoch: Instant::now(),
@@ -82,7 +90,8 @@ impl Outbounds {
 
     /// Gives a port another socket.
     pub fn set_socket(&mut self, port: usize, socket: Arc<Socket>) {
-        self.ports[port].socket = socket;
+        let port = &mut self.ports[port];
+        (port.socket, port.merges, port.bypasses) = (socket, true, true);
     }
 
     /// Has these ports from now on: beside each socket, which of the present ports it is, if any. What waits for the
@@ -135,7 +144,11 @@ impl Outbounds {
     ) {
         let port = &mut self.ports[to];
         let counted = counting(to);
-        let sent = if port.backlog.is_empty() { port.send(counted, frames) } else { 0 };
+        let sent = if port.backlog.is_empty() {
+            port.send(&mut self.messages, counted, frames)
+        } else {
+            0
+        };
         if sent == frames.len() {
             return;
         }
@@ -185,7 +198,7 @@ impl Outbounds {
             }
             let gone = port.backlog.drop_before(&mut self.pool, before);
             lost(counting(at), gone, DropReason::WaitedTooLong);
-            any |= port.flush(&mut self.pool, counting(at));
+            any |= port.flush(&mut self.messages, &mut self.pool, counting(at));
         }
         any
     }
@@ -198,7 +211,7 @@ impl Outbounds {
 
 impl Outbound {
     fn new(socket: Arc<Socket>) -> Self {
-        Self { socket, backlog: Backlog::default(), blocked: None }
+        Self { socket, backlog: Backlog::default(), blocked: None, merges: true, bypasses: true }
     }
 
     /// What the port waits for, if it has waiting frames.
@@ -206,13 +219,13 @@ impl Outbound {
         self.blocked.filter(|_| !self.backlog.is_empty())
     }
 
-    fn flush(&mut self, pool: &mut Pool, port: &PortCounting) -> bool {
+    fn flush(&mut self, messages: &mut Messages, pool: &mut Pool, port: &PortCounting) -> bool {
         let mut any = false;
         while !self.backlog.is_empty() {
             let backlog = std::mem::take(&mut self.backlog);
             let mut frames = [&[][..]; packet::MOST];
             let found = backlog.oldest(&mut frames);
-            let sent = self.send(port, &frames[..found]);
+            let sent = self.send(messages, port, &frames[..found]);
             let bytes = frames[..sent].iter().map(|f| length(f)).sum();
             port.waiting.fetch_sub(bytes, Relaxed);
             self.backlog = backlog;
@@ -226,16 +239,19 @@ impl Outbound {
     }
 
     /// Returns how many of `frames` are finished: sent, or refused for good.
-    fn send(&mut self, port: &PortCounting, frames: &[&[u8]]) -> usize {
+    fn send(&mut self, messages: &mut Messages, port: &PortCounting, frames: &[&[u8]]) -> usize {
         let mut done = 0;
         let refused = |frames: usize, reason| {
             port.drop(reason, frames as u64);
             frames
         };
         while done < frames.len() {
-            let error = match packet::send_many(self.socket.as_fd(), &frames[done..]) {
+            let left = &frames[done..];
+            messages.divide(left, self.merges);
+            let (parts, counts) = messages.parts(left);
+            let error = match packet::send_parts(self.socket.as_fd(), &parts, &counts) {
                 Ok(sent) => {
-                    let sent = &frames[done..done + sent];
+                    let sent = &left[..messages.frames(sent)];
                     port.sent.add(sent.len() as u64, sent.iter().map(|f| length(f)).sum());
                     done += sent.len();
                     self.blocked = None;
@@ -249,14 +265,21 @@ impl Outbound {
                     self.blocked = Some(Blocked::Socket);
                     break;
                 }
+                // A NIC that does not cut frames itself: the kernel does, on its way through a queueing discipline.
+                Some(libc::ENOBUFS) if self.bypasses && messages.begins_long(left) => {
+                    self.bypasses = false;
+                    port.cuts.store(true, Relaxed);
+                    let _ = packet::bypass_queueing(self.socket.as_fd(), false);
+                }
                 Some(libc::ENOBUFS) => {
                     self.blocked = Some(Blocked::Interface);
                     break;
                 }
                 Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                     port.running.store(false, Relaxed);
-                    done += refused(frames.len() - done, DropReason::SendError);
+                    done += refused(left.len(), DropReason::SendError);
                 }
+                _ if messages.frames(1) > 1 => self.merges = false,
                 _ => done += refused(1, DropReason::SendError),
             }
         }

@@ -245,11 +245,11 @@ fn judge<'slot>(
     let leaving = loaded.table.decide(port, arrival, frame)?;
     loaded.labels.add(leaving.label, (frame.len() - leaving.start) as u64);
     let start = leaving.start;
-    let header = match offload {
-        None => [0; OFFLOAD_HEADER],
+    let left = match offload {
+        None => Offload::nothing(*header),
         Some(offload) => offload.emit(start, headers.saturating_sub(start)),
     };
-    slot.bytes[start..start + OFFLOAD_HEADER].copy_from_slice(&header);
+    slot.bytes[start..start + OFFLOAD_HEADER].copy_from_slice(&left);
     Ok((leaving.nic, &slot.bytes[start..]))
 }
 

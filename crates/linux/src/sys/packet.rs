@@ -4,11 +4,11 @@
 
 #![expect(unsafe_code, reason = "sockaddr_ll and the SOL_PACKET options have no safe wrapper")]
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// The largest number of frames that [`send_many`] sends in one call.
+/// The largest number of frames that [`send_parts`] sends in one call.
 pub const MOST: usize = 64;
 
 const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
@@ -125,32 +125,51 @@ pub fn take_lost(socket: BorrowedFd<'_>) -> io::Result<u32> {
 /// were accepted, at least one.
 ///
 /// # Errors
-/// Why the first one could not be sent: `EAGAIN` if the socket's queue is full, `ENOBUFS` if the
-/// interface's is, `ENETDOWN` or `ENXIO` if the interface is down or gone.
+/// As [`send_parts`].
 pub fn send_many(socket: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> {
-    if let [frame] = frames {
+    let mut parts = [IoSlice::new(&[]); MOST];
+    for (part, frame) in parts.iter_mut().zip(frames) {
+        *part = IoSlice::new(frame);
+    }
+    let count = frames.len().min(MOST);
+    send_parts(socket, &parts[..count], &[1; MOST][..count])
+}
+
+/// Sends the first of some frames, at most [`MOST`], in order and without blocking. Each has so many of the `parts` as `counts`
+/// says, one behind the other. Returns how many were accepted, at least one.
+///
+/// # Errors
+/// Why the first one could not be sent: `EAGAIN` if the socket's queue is full, `ENOBUFS` if the
+/// interface's is, `ENETDOWN` or `ENXIO` if the interface is down or gone. `InvalidInput` if there are fewer parts.
+pub fn send_parts(
+    socket: BorrowedFd<'_>,
+    parts: &[IoSlice<'_>],
+    counts: &[usize],
+) -> io::Result<usize> {
+    if let ([1], [frame]) = (counts, parts) {
         return send_one(socket, frame).map(|()| 1);
     }
-    let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; MOST];
     let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; MOST];
-    let count = frames.len().min(MOST);
-    for ((frame, part), message) in frames.iter().zip(&mut parts).zip(&mut messages) {
-        let iov = part.write(libc::iovec {
-            iov_base: frame.as_ptr().cast_mut().cast(),
-            iov_len: frame.len(),
-        });
+    let (mut left, mut written) = (parts, 0);
+    for (count, message) in counts.iter().zip(&mut messages) {
+        let Some((own, rest)) = left.split_at_checked(*count) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        left = rest;
         // SAFETY: all fields of an mmsghdr are integers or pointers, for which zero is a value.
         let message = message.write(unsafe { std::mem::zeroed() });
-        message.msg_hdr.msg_iov = iov;
-        message.msg_hdr.msg_iovlen = 1;
+        // An IoSlice is an iovec (std guarantees it on Unix).
+        message.msg_hdr.msg_iov = own.as_ptr().cast_mut().cast();
+        message.msg_hdr.msg_iovlen = own.len() as _;
+        written += 1;
     }
-    // SAFETY: the first `count` messages are written, each with one iovec in `parts`, which points
-    // to a frame of that length; sending reads them only, and all outlive the call.
+    // SAFETY: the first `written` messages are written, each with as many iovecs of `parts` as it says,
+    // which point to initialised bytes; sending reads them only, and all outlive the call.
     let sent = unsafe {
         libc::sendmmsg(
             socket.as_raw_fd(),
             messages.as_mut_ptr().cast(),
-            count as libc::c_uint,
+            written,
             libc::MSG_DONTWAIT as _,
         )
     };

@@ -3,6 +3,7 @@
 
 mod bad;
 mod load;
+mod merge;
 mod pair;
 mod ports;
 pub mod tap;
@@ -19,6 +20,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("packet_pops_across_nics_and_back_out_of_the_same", &[], pops),
         trial("packet_passes_checksums_on_that_are_left_to_the_nic", &[], checksums),
+        trial("packet_sends_segments_of_a_flow_as_one_frame", &[], merge::merged),
         trial("packet_counts_every_bad_frame_and_forwards_none", &[], bad::counted),
         trial("packet_swaps_tables_under_load_without_loss", &[], load::swaps),
         trial("packet_port_that_blocks_holds_up_no_other", &[], ports::blocked),

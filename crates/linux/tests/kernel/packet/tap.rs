@@ -156,6 +156,11 @@ impl Seen {
         mpls::entries(&self.packet).iter().map(|entry| (entry.label.0, entry.ttl)).collect()
     }
 
+    /// What is behind its Ethernet header.
+    pub fn packet(&self) -> &[u8] {
+        &self.packet
+    }
+
     /// The last byte of its packet.
     pub fn last_byte(&self) -> u8 {
         self.packet.last().copied().unwrap_or_default()
