@@ -8,8 +8,8 @@ use tresse_base::label::LabelExit;
 use tresse_base::units::Mac;
 
 use super::{
-    Arrival, DropReason, Forward, ForwardingTable, LabelPath, MOST_BEFORE, PushTable, TableNic,
-    Tag, TcpSegments, Ttl,
+    Arrival, DropReason, Forward, ForwardingTable, LabelPath, MOST_BEFORE, MOST_HEADERS, Merged,
+    PushTable, TableNic, Tag, TcpSegments, Ttl,
 };
 use crate::mpls;
 
@@ -71,6 +71,36 @@ pub fn forward(bytes: &[u8]) {
     let nic = usize::from(switches >> 4) % 3;
     let _ = check(&table(ttl), ttl, nic, arrival, frame);
     pushed(ttl, usize::from(a), usize::from(b), frame);
+    merged(switches & 2 != 0, frame);
+}
+
+/// Tests that a frame and the one that would follow it go as one only if these are two segments of a TCP flow, and that
+/// nothing is lost then. `known`: is the checksum known to be right?
+///
+/// # Panics
+/// If they go as one wrongly.
+pub fn merged(known: bool, frame: &[u8]) {
+    const NETWORK: usize = 14;
+    const TCP: usize = NETWORK + 20;
+    let mut next = frame.to_vec();
+    let number = |frame: &[u8], at: usize| -> Option<u32> {
+        Some(u32::from_be_bytes(*frame.get(at..)?.first_chunk()?))
+    };
+    let headers = frame.get(TCP + 12).map_or(0, |offset| TCP + usize::from(offset >> 4) * 4);
+    let payload = frame.len().saturating_sub(headers) as u32;
+    if let Some(sequence) = number(frame, TCP + 4) {
+        next[TCP + 4..TCP + 8].copy_from_slice(&sequence.wrapping_add(payload).to_be_bytes());
+        let id = u16::from_be_bytes([frame[NETWORK + 4], frame[NETWORK + 5]]).wrapping_add(1);
+        next[NETWORK + 4..NETWORK + 6].copy_from_slice(&id.to_be_bytes());
+    }
+    let Some(merged) = Merged::of([(frame, known), (&next[..], known)]) else { return };
+    assert_eq!((merged.segments, merged.size), (2, payload as usize), "{merged:?}");
+    assert!(merged.headers <= MOST_HEADERS && merged.headers < frame.len(), "{merged:?}");
+    let mut head = vec![0; merged.headers];
+    merged.write_headers(frame, &mut head);
+    let length = u16::from_be_bytes([head[NETWORK + 2], head[NETWORK + 3]]);
+    assert_eq!(usize::from(length), merged.headers - NETWORK + 2 * merged.size, "{merged:?}");
+    assert_eq!(head[NETWORK + 12..TCP + 12], frame[NETWORK + 12..TCP + 12]);
 }
 
 /// Returns the destination addresses in [`push_table`], two of IPv4 and two of IPv6. The first
