@@ -19,13 +19,13 @@ use zlink::names::{FieldName, InterfaceName, TypeName};
 use zlink::varlink_service::Error;
 
 use crate::reply::{
-    Applied, ApplyRequest, Counters, Difference, FailureList, Introduced, MonitorReply,
+    Applied, ApplyRequest, Counters, DetourList, Difference, FailureList, Introduced, MonitorReply,
     NeighbourList, PathList, Status, Steered, Withdrawn,
 };
 use crate::types::{
-    Alert, AroundLine, BrokenLine, CounterLine, CutLine, Event, FusedLine, HeardLine, LldpLine,
-    MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, Problem, SegmentLine,
-    ShareLine, WaitLine, WeightLine,
+    Alert, AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, FusedLine, HeardLine,
+    LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, Problem,
+    SegmentLine, ShareLine, UseLine, WaitLine, WeightLine,
 };
 use crate::{INTERFACE, NodeError};
 
@@ -141,6 +141,8 @@ methods! {
     Anyone ListPaths { to: Option<String> } -> PathList;
     /// What is believed broken, and what that does to the paths from this node.
     Anyone ListFailures -> FailureList;
+    /// Detours that are used as they are needed: is that on, and by which paths does this node send now?
+    Anyone ListDetours -> DetourList;
     /// The devices heard on each NIC of this host: by LLDP, and by announcements of the fabric.
     Anyone ListNeighbours -> NeighbourList;
     /// Send an LLDP frame from every NIC of this host, to the other end of its cable and to all
@@ -183,6 +185,8 @@ methods! {
     /// Share the traffic to a node among its paths by these weights, 0 to 255. Ranks that are not
     /// listed keep their weight. Replaces a pin.
     Group Weight { to: String, weights: Vec<WeightLine>, dry_run: Option<bool> } -> Steered;
+    /// Use detours as they are needed, or as the plan says alone. Kept across restarts.
+    Group SetDetours { used: bool } -> ();
     /// Use all paths to a node again as planned: ends a pin, and weights.
     Group Unpin { to: String, dry_run: Option<bool> } -> Steered;
     /// Stream of events from now on; the first is `hello`. A gap in `seq` means that the client was
@@ -210,6 +214,7 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
         BrokenLine::CUSTOM_TYPE,
         CounterLine::CUSTOM_TYPE,
         CutLine::CUSTOM_TYPE,
+        DetourLine::CUSTOM_TYPE,
         Event::CUSTOM_TYPE,
         FusedLine::CUSTOM_TYPE,
         HeardLine::CUSTOM_TYPE,
@@ -223,6 +228,7 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
         Problem::CUSTOM_TYPE,
         SegmentLine::CUSTOM_TYPE,
         ShareLine::CUSTOM_TYPE,
+        UseLine::CUSTOM_TYPE,
         WaitLine::CUSTOM_TYPE,
         WeightLine::CUSTOM_TYPE,
     ],
@@ -294,6 +300,7 @@ mod tests {
             Call::GetStatus,
             Call::ListPaths { to: None },
             Call::Unfuse { vid: 100 },
+            Call::SetDetours { used: false },
             Call::Pin { to: "n1".into(), rank: 2, dry_run: Some(true) },
             Call::Weight {
                 to: "n1".into(),

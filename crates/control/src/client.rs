@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::proxy::ProxyCommand;
 use crate::{
-    Applied, ApplyRequest, Call, Counters, Difference, Event, FailureList, Introduced,
+    Applied, ApplyRequest, Call, Counters, DetourList, Difference, Event, FailureList, Introduced,
     MonitorReply, NeighbourList, NodeError, PathList, Status, Steered, WeightLine, Withdrawn,
 };
 
@@ -194,6 +194,22 @@ impl Client {
     /// [`ClientError`], as for every method.
     pub fn failures(&mut self) -> Result<FailureList, ClientError> {
         self.call(&Call::ListFailures, Some(READ_TIMEOUT))
+    }
+
+    /// By which paths this node sends, where detours are used as they are needed.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn detours(&mut self) -> Result<DetourList, ClientError> {
+        self.call(&Call::ListDetours, Some(READ_TIMEOUT))
+    }
+
+    /// Uses detours as they are needed, or no more.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn set_detours(&mut self, used: bool) -> Result<(), ClientError> {
+        self.done(&Call::SetDetours { used })
     }
 
     /// The devices heard on each NIC of the host.

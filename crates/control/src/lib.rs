@@ -16,13 +16,13 @@ pub use call::{Access, Call};
 pub use client::{Client, ClientError, Drain, Events, Pin, Weight};
 pub use error::NodeError;
 pub use reply::{
-    Applied, ApplyRequest, Counters, Difference, FailureList, Introduced, MonitorReply,
+    Applied, ApplyRequest, Counters, DetourList, Difference, FailureList, Introduced, MonitorReply,
     NeighbourList, PathList, Reply, Status, Steered, Withdrawn,
 };
 pub use types::{
-    Alert, AroundLine, BrokenLine, CounterLine, CutLine, Event, FusedLine, HeardLine, LldpLine,
-    MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, Problem, SegmentLine,
-    ShareLine, WaitLine, WeightLine, waiting,
+    Alert, AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, FusedLine, HeardLine,
+    LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, Problem,
+    SegmentLine, ShareLine, UseLine, WaitLine, WeightLine, waiting,
 };
 
 /// Name of the Varlink interface by which clients control the daemon.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use zlink::introspect::Type;
 
 use crate::types::{
-    AroundLine, BrokenLine, CounterLine, CutLine, Event, FusedLine, MoveLine, NicLine,
+    AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, FusedLine, MoveLine, NicLine,
     OperationLine, OtherLine, PathLine, PendingLine, WaitLine,
 };
 
@@ -187,6 +187,17 @@ pub struct FailureList {
     pub cut: Vec<CutLine>,
 }
 
+/// Reply of the method ListDetours: by which paths this node sends, where detours are used as they are needed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct DetourList {
+    /// Does the plan say so (`reflect = "adaptive"`), and do sessions watch the paths?
+    pub planned: bool,
+    /// Has no operator switched it off?
+    pub used: bool,
+    /// The destinations to which this node sends.
+    pub pairs: Vec<DetourLine>,
+}
+
 /// Reply of the method ListNeighbours: for each NIC of this host, the devices whose LLDP frames or
 /// announcements the NIC has received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
@@ -227,6 +238,8 @@ pub enum Reply {
     Paths(PathList),
     /// Of ListFailures.
     Failures(FailureList),
+    /// Of ListDetours.
+    Detours(DetourList),
     /// Of ListNeighbours.
     Neighbours(NeighbourList),
     /// Of Introduce.
@@ -241,7 +254,7 @@ pub enum Reply {
     Withdrawn(Withdrawn),
     /// Of Drain, Undrain, Pin, Weight and Unpin.
     Steered(Steered),
-    /// Of Confirm and Unfuse, which return nothing.
+    /// Of Confirm, Unfuse and SetDetours, which return nothing.
     Done,
 }
 
@@ -262,6 +275,7 @@ impl Serialize for Parameters<'_> {
             Reply::Status(reply) => reply.serialize(serializer),
             Reply::Paths(reply) => reply.serialize(serializer),
             Reply::Failures(reply) => reply.serialize(serializer),
+            Reply::Detours(reply) => reply.serialize(serializer),
             Reply::Neighbours(reply) => reply.serialize(serializer),
             Reply::Introduced(reply) => reply.serialize(serializer),
             Reply::Counters(reply) => reply.serialize(serializer),

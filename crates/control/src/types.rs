@@ -221,6 +221,34 @@ pub struct WeightLine {
     pub weight: u32,
 }
 
+/// A destination node to which this one sends now, or by other weights than the plan's: by which paths, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct DetourLine {
+    /// Name of the destination node.
+    pub dst: String,
+    /// Why the paths have these weights, in words.
+    pub why: String,
+    /// All its paths by rank.
+    pub paths: Vec<UseLine>,
+}
+
+/// A path, its share, and what was sent by it in the last second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct UseLine {
+    /// Rank of the path.
+    pub rank: u32,
+    /// Its share beside the weights of the other paths; 0: none.
+    pub weight: u32,
+    /// Does the plan give it a share? Otherwise it is a detour, or a backup.
+    pub planned: bool,
+    /// The NIC by which it leaves.
+    pub nic: String,
+    /// The switches and nodes that it crosses, in order, without its ends.
+    pub through: Vec<String>,
+    /// What was sent by it, as far as samples tell.
+    pub bits_per_second: u64,
+}
+
 /// A destination node whose traffic moves, with the paths that carry it before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct MoveLine {

@@ -2,9 +2,12 @@
 //!
 //! [`Adaptive`]: super::adaptive::Adaptive
 
+use tresse_control::{DetourLine, DetourList, NodeError, ShareLine, UseLine};
+
 use super::adaptive::Beside;
 use super::engines::SourceEngine;
 use super::index::PathEntry;
+use super::moves::share;
 use super::sent::{Sampled, Sent};
 use super::{Effect, Engine};
 
@@ -39,8 +42,10 @@ impl Engine {
             !self.is_broken(path.watched) && !self.free.rested.contains(&path.watched)
         };
         let steering = &self.stored.steering;
-        let steered =
-            |peer: &str| steering.pinned.contains_key(peer) || steering.weights.contains_key(peer);
+        let off = self.stored.without_detours;
+        let steered = |peer: &str| {
+            off || steering.pinned.contains_key(peer) || steering.weights.contains_key(peer)
+        };
         let beside = Beside { now: self.now, others, usable: &usable, steered: &steered };
         let moved = adaptive.sent(&current, sent, &beside);
         self.adaptive = adaptive;
@@ -49,5 +54,42 @@ impl Engine {
             self.resteer();
             self.go_round();
         }
+    }
+
+    /// Uses detours as they are needed, or no more.
+    pub(super) fn use_detours(&mut self, used: bool) {
+        self.stored.without_detours = !used;
+        self.adaptive.forget();
+        self.resteer();
+        self.go_round();
+    }
+
+    /// The reply to ListDetours: by which paths this node sends, where detours are used as they are needed.
+    ///
+    /// # Errors
+    /// [`NodeError::NoPlan`].
+    pub fn detours(&self) -> Result<DetourList, NodeError> {
+        let current = self.current().ok_or(NodeError::NoPlan)?;
+        let line = |pair: &[PathEntry]| {
+            let (rates, why) = self.adaptive.used(current, pair)?;
+            let why = if self.stored.without_detours { "switched off" } else { why };
+            let gates = self.gates(current);
+            let carriers = self.carriers(current, &gates, pair, &self.free);
+            let path = |(at, path): (usize, &PathEntry)| {
+                let weight = carriers.iter().find(|(carrier, _)| *carrier == at);
+                let weight = weight.map_or(0, |(_, weight)| *weight);
+                let ShareLine { rank, weight, nic, through } = share(current, path, weight);
+                let (planned, bits_per_second) = (path.weight > 0, rates[at] * 8);
+                UseLine { rank, weight, planned, nic, through, bits_per_second }
+            };
+            let dst = current.index.node(pair[0].id.dst).to_owned();
+            let paths = pair.iter().enumerate().map(path).collect();
+            Some(DetourLine { dst, why: why.into(), paths })
+        };
+        Ok(DetourList {
+            planned: !self.sampled.nics.is_empty(),
+            used: !self.stored.without_detours,
+            pairs: current.index.pairs().filter_map(line).collect(),
+        })
     }
 }

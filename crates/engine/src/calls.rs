@@ -125,6 +125,10 @@ impl Engine {
                     self.note(call, out);
                 }
             }
+            Input::Detours { call, used } => {
+                self.use_detours(used);
+                self.note(call, out);
+            }
             Input::Steer { call, steer, force, dry_run } => {
                 self.steer(call, &steer, force, dry_run, out);
             }
@@ -195,6 +199,7 @@ const fn caller(input: &Input) -> Option<super::CallId> {
         | Input::Rollback { call }
         | Input::Withdraw { call, .. }
         | Input::Unfuse { call, .. }
+        | Input::Detours { call, .. }
         | Input::Steer { call, .. }
         | Input::Diff { call } => Some(*call),
         _ => None,

@@ -69,6 +69,13 @@ pub enum Input {
         /// The VLAN.
         vid: Vid,
     },
+    /// Use detours as they are needed, or no more.
+    Detours {
+        /// The call to answer.
+        call: CallId,
+        /// Use them?
+        used: bool,
+    },
     /// Change what is drained or pinned.
     Steer {
         /// The call to answer.

@@ -88,7 +88,7 @@ pub(super) fn weight(entry: &PathEntry, free: &KeptFree) -> u32 {
     shares.carriers.iter().find(same).map_or(0, |carrier| carrier.weight.into())
 }
 
-fn share(current: &Prepared, entry: &PathEntry, weight: u32) -> ShareLine {
+pub(super) fn share(current: &Prepared, entry: &PathEntry, weight: u32) -> ShareLine {
     let segments = &current.index.line(entry).segments;
     let mut through = Vec::new();
     for (at, segment) in segments.iter().enumerate() {

@@ -63,6 +63,9 @@ pub struct Stored {
     /// What operators have drained or pinned.
     #[serde(default)]
     pub steering: Steering,
+    /// Has an operator switched off that detours are used as they are needed?
+    #[serde(default)]
+    pub without_detours: bool,
     /// The original values that withdraw restores.
     pub saved: Saved,
     /// Proven VLANs: VID to digest of its tree (K5).
@@ -124,6 +127,7 @@ impl Default for Stored {
             broken: BTreeSet::new(),
             reports: BTreeMap::new(),
             steering: Steering::default(),
+            without_detours: false,
             saved: Saved::default(),
             proven: BTreeMap::new(),
             fused: BTreeMap::new(),

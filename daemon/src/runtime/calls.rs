@@ -34,6 +34,7 @@ impl Daemon {
             Call::GetStatus => Ok(Reply::Status(Box::new(self.status()))),
             Call::ListPaths { to } => self.engine.paths(to.as_deref()).map(Reply::Paths),
             Call::ListFailures => self.engine.failures(self.now(), unix_ms()).map(Reply::Failures),
+            Call::ListDetours => self.engine.detours().map(Reply::Detours),
             Call::ListNeighbours => {
                 Ok(Reply::Neighbours(self.neighbours.list(&self.engine, &self.announcers)))
             }
@@ -212,6 +213,7 @@ pub(crate) fn order(
         Call::ConfirmPlan { generation } => Input::Confirm { call, generation: Some(generation) },
         Call::Rollback => Input::Rollback { call },
         Call::Withdraw { force } => Input::Withdraw { call, force: force == Some(true) },
+        Call::SetDetours { used } => Input::Detours { call, used },
         Call::Unfuse { vid } => Input::Unfuse { call, vid: Vid(vid) },
         Call::Drain { object, dry_run, force } => {
             steer(Steer::Drain(object), force == Some(true), dry_run)

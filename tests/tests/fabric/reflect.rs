@@ -13,6 +13,7 @@ use super::lab::{Lab, eventually};
 pub const TESTS: &[(&str, fn())] = &[
     ("detours_through_reflectors_add_up_by_the_kernel", || three_ways("kernel")),
     ("detours_through_reflectors_add_up_by_the_packet_engine", || three_ways("packet")),
+    ("detours_through_reflectors_are_found_at_run_time", found_between_switches),
     ("long_detours_through_reflectors_add_up_one_by_one", one_by_one),
 ];
 
@@ -49,13 +50,17 @@ fn three_ways(engine: &str) {
     assert!(triple >= 2.6 * single, "{triple} is {:.2} times {single}", triple / single);
 }
 
-/// Three nodes on each of the first two switches, one on each of the others; nodes are no limit.
+/// For the demand from one switch to another.
 fn file(paths: u32) -> String {
+    clique(paths, "true") + "[[demand]]\nfrom = \"s0\"\nto = \"s1\"\n"
+}
+
+/// Three nodes on each of the first two switches, one on each of the others; nodes are no limit.
+fn clique(paths: u32, reflect: &str) -> String {
     let mut text = format!(
         "[fabric]\nname = \"t\"\ntopology = {{ kind = \"explicit\" }}\n\
-         [routing]\nstrategy = \"minimal\"\npaths = {paths}\nreflect = true\n\
+         [routing]\nstrategy = \"minimal\"\npaths = {paths}\nreflect = {reflect}\n\
          [vlans]\nrange = \"100-199\"\n\
-         [[demand]]\nfrom = \"s0\"\nto = \"s1\"\n\
          [[switch]]\nname = \"s[0-3]\"\nports = 8\n"
     );
     for (nodes, ports, switch) in
@@ -75,6 +80,29 @@ fn file(paths: u32) -> String {
         );
     }
     text
+}
+
+/// Nobody says what traffic there will be. What the first switch's nodes send to those of the second finds two ways round;
+/// then one of them sends to the node on the third switch, by the wire of one of these.
+fn found_between_switches() {
+    let options = ["--shape", "--engine", "packet", "--bfd-ms", "1000"];
+    let lab = Lab::up_alone(&clique(3, "\"adaptive\""), &options);
+    eventually("in sync", 60, || lab.in_sync());
+    let wire = f64::from(RATE) * 1e6 * 1448.0 / 1514.0;
+    let guest = [(NodeId(0), NodeId(6))];
+    assert_eq!(lab.ping(&[PAIRS[0], PAIRS[1], PAIRS[2], guest[0]]), []);
+    let settled = |flows: &Flows<'_>, least: f64| {
+        std::thread::sleep(Duration::from_secs(30));
+        flows.best(50_000, WINDOW, least)
+    };
+    let flows = Flows::start(&lab, &PAIRS, FLOWS);
+    let found = settled(&flows, 1.7 * wire);
+    let guests = Flows::start(&lab, &guest, FLOWS);
+    let beside = settled(&guests, 0.9 * wire);
+    let [found, beside] = [found, beside].map(|rate| rate / wire);
+    eprintln!("{found:.2} times one wire; another pair then has {beside:.2} of its own");
+    assert!(found >= 1.7, "{found}");
+    assert!(beside >= 0.9, "{beside}");
 }
 
 /// What arrives in all, in bits of TCP payload per second, with so many ways.

@@ -24,6 +24,8 @@ use super::sent::Sent;
 
 /// The weights of a pair change at most once in this time.
 const REST_MS: u64 = 2000;
+/// Pairs that send less than this, in bytes a second, are not listed.
+const TOLD: u64 = 12_500;
 /// For so long a detour that was in the way of others gets no more.
 const HELD_MS: u64 = 30_000;
 /// What others are told of a wire is told again if it changes by this part of what the wire can carry, or after a while.
@@ -37,8 +39,10 @@ pub(super) struct Adaptive {
     plan: [u8; 8],
     /// By destination: the weights of its paths, where they are not those of the plan.
     weights: BTreeMap<NodeId, Vec<u8>>,
-    /// When they were last changed.
-    changed: BTreeMap<NodeId, u64>,
+    /// When they were last changed, and why.
+    changed: BTreeMap<NodeId, (u64, &'static str)>,
+    /// What was last sent by each path, in bytes a second.
+    by_path: BTreeMap<PathId, f64>,
     /// The detours that were in the way of others, and until when they get no more.
     held: BTreeMap<PathId, u64>,
     /// What this node says of its own traffic, and when it said so.
@@ -53,7 +57,7 @@ pub(super) struct Beside<'a> {
     pub others: Vec<&'a [WireLoad]>,
     /// Is a path neither broken nor drained?
     pub usable: &'a dyn Fn(&PathEntry) -> bool,
-    /// Has an operator said how the traffic to a peer is shared?
+    /// Has an operator said how the traffic to a peer is shared, or that detours are not used?
     pub steered: &'a dyn Fn(&str) -> bool,
 }
 
@@ -88,6 +92,7 @@ impl Adaptive {
         let own = Own::of(plan, &wires, &by_path, sent);
         self.say(&wires, &own, beside.now);
         let others = wires.said(beside.others.iter().copied().flatten());
+        self.by_path.clone_from(&by_path);
         self.held.retain(|_, until| beside.now < *until);
         let mut moved = false;
         for pair in plan.index.pairs() {
@@ -134,7 +139,7 @@ impl Adaptive {
         if !sends && !self.weights.contains_key(&dst) {
             return false;
         }
-        if self.changed.get(&dst).is_some_and(|changed| at < changed + REST_MS) {
+        if self.changed.get(&dst).is_some_and(|(changed, _)| at < changed + REST_MS) {
             return false;
         }
         let path = |path: &PathEntry| PathUse {
@@ -149,16 +154,40 @@ impl Adaptive {
             Some(weights) => weights.clone(),
             None => shares::planned(&paths),
         };
-        for rank in shares::in_the_way(&paths, &loads.loads, &now) {
-            self.held.insert(pair[rank].id, at + HELD_MS);
+        let in_the_way = shares::in_the_way(&paths, &loads.loads, &now);
+        for rank in &in_the_way {
+            self.held.insert(pair[*rank].id, at + HELD_MS);
         }
         let Some(weights) = shares::weights(&paths, &loads.loads, &now) else { return false };
-        match weights == shares::planned(&paths) {
+        let planned = weights == shares::planned(&paths);
+        let why = match () {
+            () if !in_the_way.is_empty() => "others need the wires of a detour",
+            () if planned => "its own paths do",
+            () => "its own paths are full",
+        };
+        match planned {
             true => drop(self.weights.remove(&dst)),
             false => drop(self.weights.insert(dst, weights)),
         }
-        self.changed.insert(dst, at);
+        self.changed.insert(dst, (at, why));
         true
+    }
+
+    /// Goes back to the weights of the plan.
+    pub fn forget(&mut self) {
+        self.weights.clear();
+    }
+
+    /// By which paths a pair is sent, in bytes a second for each, and why; `None` for one that sends nothing.
+    pub fn used(&self, plan: &Prepared, pair: &[PathEntry]) -> Option<(Vec<u64>, &'static str)> {
+        let rate =
+            |path: &PathEntry| self.by_path.get(&path.id).copied().unwrap_or_default() as u64;
+        let rates: Vec<u64> = pair.iter().map(rate).collect();
+        let dst = pair[0].id.dst;
+        let some = self.plan == plan.digest()
+            && (self.weights.contains_key(&dst) || rates.iter().sum::<u64>() >= TOLD);
+        let why = self.changed.get(&dst).map_or("its own paths do", |(_, why)| why);
+        some.then_some((rates, why))
     }
 }
 
