@@ -3,18 +3,19 @@
 //! dies at any step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::LazyLock;
 
-use tresse_base::id::{NodeId, PathId};
+use tresse_base::id::{Label, NodeId, PathId};
 use tresse_control::{NodeError, Reply, Status};
 use tresse_engine::{
-    ApplyOptions, Changes, Effect, Engine, Engines, Execution, Input, LabelEngine, Prepared,
-    Settings, SourceEngine, Steer, Stored, View, digest,
+    ApplyOptions, Changes, Effect, Engine, Engines, Execution, Input, LabelEngine, Prepared, Sent,
+    Settings, SourceEngine, Steer, Stored, Traffic, View, digest,
 };
 use tresse_frame::announce::{Announcement, AnnouncementKind};
 use tresse_frame::records::Origin;
 use tresse_liveness::Watching;
-use tresse_liveness::records::{PathState, Report};
+use tresse_liveness::records::{LoadKind, PathState, Rate, Report, WireLoad};
 use tresse_reconcile::model::KernelModel;
 use tresse_reconcile::{
     GuardRule, ObservedAddress, ObservedLink, ObservedRoute, Operation, PROTOCOL,
@@ -23,7 +24,7 @@ use tresse_reconcile::{
 use crate::runtime::{Identity, prepare};
 
 /// Plans of the first node, by fabric and routing: any of them may follow any other.
-const PLANS: [(&str, &str); 8] = [
+const PLANS: [(&str, &str); 9] = [
     ("kind = \"torus\", dims = [3, 3]", "strategy = \"dor\"\npaths = 2"),
     ("kind = \"torus\", dims = [3, 3]", "strategy = \"pdor\"\npaths = 1"),
     ("kind = \"torus\", dims = [3, 3], nics_per_node = 2", "strategy = \"stp\""),
@@ -34,6 +35,10 @@ const PLANS: [(&str, &str); 8] = [
     (
         "kind = \"irregular\", switches = 8, ports = 6, seed = 1",
         "strategy = \"transit\"\npaths = 2",
+    ),
+    (
+        "kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n3: 1 3 5\\n\"",
+        "paths = 3\nreflect = \"adaptive\"",
     ),
 ];
 /// How long the engine is left in peace at the end, ms: longer than all that it waits for by itself.
@@ -85,12 +90,22 @@ impl Bytes<'_> {
     }
 }
 
+/// What a node says of a wire.
+fn load(bytes: &mut Bytes<'_>) -> WireLoad {
+    let kinds = [LoadKind::Planned, LoadKind::Detour, LoadKind::Counted];
+    WireLoad {
+        wire: (bytes.below(6) << 10 | bytes.below(3) << 2 | bytes.below(4)) as u32,
+        kind: kinds[bytes.below(3)],
+        rate: Rate::of(1 << bytes.below(64)),
+    }
+}
+
 /// One host: kernel, disk, clock and engine.
 struct Host {
     settings: Settings,
     engine: Engine,
     kernel: KernelModel,
-    foreign: Vec<(String, std::net::IpAddr)>,
+    foreign: Vec<(String, IpAddr)>,
     disk: Stored,
     now: u64,
     watching: Watching,
@@ -145,6 +160,7 @@ impl Host {
             10 => self.links(bytes),
             11 => self.fail_at = bytes.next(),
             12 => self.crash_at = bytes.next(),
+            _ if act & 0x80 != 0 => self.sent(bytes),
             _ => self.hear(bytes),
         }
     }
@@ -243,6 +259,31 @@ impl Host {
         self.input(Input::Changed(Changes { carriers, ..Changes::default() }));
     }
 
+    /// This node has sent something, or an operator switches detours on or off.
+    fn sent(&mut self, bytes: &mut Bytes<'_>) {
+        if bytes.below(16) == 15 {
+            return self.input(Input::Detours { call: CALL, used: bytes.below(2) == 0 });
+        }
+        let Some(current) = self.engine.current() else { return };
+        let nics: Vec<String> = current.wanted.nics.keys().cloned().collect();
+        let routes: Vec<IpAddr> = current.wanted.routes.keys().map(|(to, _)| to.address).collect();
+        let much = |bytes: &mut Bytes<'_>| 1_u64 << bytes.below(64);
+        let traffic = (0..bytes.below(6)).map(|_| Traffic {
+            destination: routes
+                .get(bytes.below(routes.len()))
+                .copied()
+                .unwrap_or(IpAddr::from([9; 4])),
+            nic: nics[bytes.below(nics.len())].clone(),
+            vid: None,
+            labels: (0..bytes.below(2)).map(|_| Label(16 + bytes.below(8) as u32)).collect(),
+            bytes: much(bytes),
+        });
+        let traffic = traffic.collect();
+        let carried = nics.iter().map(|nic| (nic.clone(), (much(bytes), much(bytes)))).collect();
+        let elapsed_ms = bytes.below(4) as u64 * 500;
+        self.input(Input::Sent(Box::new(Sent { elapsed_ms, traffic, carried })));
+    }
+
     /// A node announces itself, or says something of its paths.
     fn hear(&mut self, bytes: &mut Bytes<'_>) {
         let Some(current) = self.engine.current().cloned() else { return };
@@ -275,6 +316,7 @@ impl Host {
             ranks: 2,
             paths,
             hops,
+            loads: (0..bytes.below(4)).map(|_| load(bytes)).collect(),
             ..Report::default()
         };
         let origin = Origin(u64::from_be_bytes(digest(current.index.node(NodeId::from(node)))));

@@ -11,25 +11,35 @@ use super::lab::{Lab, eventually};
 pub struct Flows<'a> {
     lab: &'a Lab,
     pairs: &'a [(NodeId, NodeId)],
+    port: u16,
     programs: Vec<Child>,
 }
+
+/// iperf3's own.
+const PORT: u16 = 5201;
 
 impl<'a> Flows<'a> {
     /// So many of each pair; each destination belongs to one pair.
     pub fn start(lab: &'a Lab, pairs: &'a [(NodeId, NodeId)], each: u32) -> Self {
-        let mut flows = Self { lab, pairs, programs: Vec::new() };
+        Self::start_to(lab, pairs, each, PORT)
+    }
+
+    /// The same to another port, for flows beside others to the same node.
+    pub fn start_to(lab: &'a Lab, pairs: &'a [(NodeId, NodeId)], each: u32, port: u16) -> Self {
+        let mut flows = Self { lab, pairs, port, programs: Vec::new() };
+        let port = port.to_string();
         for (_, dst) in pairs {
-            flows.run(*dst, &["-s", "-1"]);
+            flows.run(*dst, &["-s", "-1", "-p", &port]);
         }
         for (_, dst) in pairs {
             eventually("iperf3 listens", 20, || {
-                let listening = lab.run(lab.now.node(*dst), "ss -Hltn sport = :5201");
+                let listening = lab.run(lab.now.node(*dst), &format!("ss -Hltn sport = :{port}"));
                 if listening.trim().is_empty() { Err("nobody listens") } else { Ok(()) }
             });
         }
         for (src, dst) in pairs {
             let to = lab.address(*dst).to_string();
-            flows.run(*src, &["-c", &to, "-P", &each.to_string(), "-t", "120"]);
+            flows.run(*src, &["-c", &to, "-p", &port, "-P", &each.to_string(), "-t", "120"]);
         }
         flows
     }
@@ -73,7 +83,8 @@ impl<'a> Flows<'a> {
 
     /// Bytes of payload since the start.
     fn arrived(&self, node: NodeId) -> u64 {
-        let sockets = self.lab.run(self.lab.now.node(node), "ss -Htni sport = :5201");
+        let sockets =
+            self.lab.run(self.lab.now.node(node), &format!("ss -Htni sport = :{}", self.port));
         let words = sockets.split_whitespace();
         let bytes = words.filter_map(|word| word.strip_prefix("bytes_received:"));
         bytes.map(|bytes| bytes.parse::<u64>().unwrap()).sum()

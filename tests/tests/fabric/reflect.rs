@@ -19,7 +19,11 @@ pub const TESTS: &[(&str, fn())] = &[
 
 pub const ROUTED: &[(&str, fn())] = &[
     ("routed_detours_over_third_nodes_of_a_flat_neighbourhood_add_up", || flat_ways(3, "50M")),
+    ("routed_detours_share_a_third_node_that_talks_itself", shared),
     ("routed_detours_are_found_at_run_time_and_given_back", || found(50)),
+    ("long_routed_detours_over_a_third_node_at_a_gigabit", || flat_ways(2, "1G")),
+    ("long_routed_detours_over_two_third_nodes_at_a_gigabit", || flat_ways(3, "1G")),
+    ("long_routed_detours_are_found_at_a_gigabit", || found(1000)),
 ];
 
 /// Pairs of nodes that send, and flows of each: kernels choose the way by flow (K6).
@@ -146,6 +150,23 @@ const FLAT: &str = "[fabric]\nname = \"t\"\ntopology = { kind = \"fnn\", wiring 
 fn flat_file(ways: u32) -> String {
     let demand = "[[demand]]\nfrom = \"n0\"\nto = \"n1\"\n";
     format!("{FLAT}{demand}[routing]\nreflect = true\npaths = {ways}\n")
+}
+
+/// What the third node sends itself and what it forwards share its NIC, flow by flow.
+fn shared() {
+    let lab = Lab::up_alone(&flat_file(2), &["--rate", "50M", "--engine", "packet"]);
+    eventually("in sync", 60, || lab.in_sync());
+    let third = lab.now.plan.carriers(NodeId(0), NodeId(1))[1].segments[0].to;
+    let (through, own) = ([(NodeId(0), NodeId(1))], [(third, NodeId(1))]);
+    assert_eq!(lab.ping(&[through[0], own[0]]), []);
+    let nic = 50e6 * 1448.0 / 1514.0;
+    let flows = Flows::start(&lab, &through, 32);
+    let guests = Flows::start_to(&lab, &own, 16, 5301);
+    let share = guests.rate(1_000_000, WINDOW) / nic;
+    let both = share + flows.rate(1_000_000, WINDOW) / nic;
+    eprintln!("the third node's own flows have {share:.2} of its NIC; {both:.2} NICs in all");
+    assert!((0.3..=0.7).contains(&share), "{share}");
+    assert!(both >= 1.8, "{both}");
 }
 
 /// With two third nodes that pair gets what three of its NICs carry.

@@ -12,6 +12,7 @@ use super::{
     PushTable, TableNic, Tag, TcpSegments, Ttl,
 };
 use crate::mpls;
+use crate::sample::SampledHeaders;
 
 const MTU: u32 = 200;
 const LABELS: u32 = 40;
@@ -72,6 +73,7 @@ pub fn forward(bytes: &[u8]) {
     let _ = check(&table(ttl), ttl, nic, arrival, frame);
     pushed(ttl, usize::from(a), usize::from(b), frame);
     merged(switches & 2 != 0, frame);
+    let _ = SampledHeaders::of_frame(frame);
 }
 
 /// Tests that a frame and the one that would follow it go as one only if these are two segments of a TCP flow, and that

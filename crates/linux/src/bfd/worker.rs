@@ -270,9 +270,9 @@ impl Worker {
         let mut watched = vec![readiness::wait_for(&self.woken, libc::POLLIN)];
         watched.extend(self.sockets.descriptors().map(|s| readiness::wait_for(s, libc::POLLIN)));
         let until = self.table.deadline().map(|at| at.saturating_sub(self.epoch.elapsed()));
-        // Upwards: one that wakes too early wakes twice.
-        let up = |wait: Duration| wait.as_micros().div_ceil(1000).try_into().unwrap_or(i32::MAX);
-        if readiness::poll(&mut watched, until.map_or(-1, up)).is_ok() && watched[0].revents != 0 {
+        // Whole milliseconds, upwards: what is due soon after goes with it.
+        let up = |wait: Duration| Duration::from_millis(wait.as_micros().div_ceil(1000) as u64);
+        if readiness::poll(&mut watched, until.map(up)).is_ok() && watched[0].revents != 0 {
             let mut words = [0; 64];
             let _ = (&self.woken).read(&mut words);
         }

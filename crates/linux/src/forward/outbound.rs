@@ -47,6 +47,9 @@ impl Default for TransitBuffer {
     }
 }
 
+/// When a queue that nothing reports is looked at again: soon, as this node's own flows hear of room at once.
+const LOOK_AGAIN: Duration = Duration::from_micros(250);
+
 /// What a port with waiting frames waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blocked {
@@ -118,15 +121,15 @@ impl Outbounds {
         self.ports.iter().any(|port| port.blocked().is_some())
     }
 
-    /// How long the thread may sleep, in the milliseconds of poll(2).
-    pub fn timeout_ms(&self) -> i32 {
+    /// How long the thread may sleep.
+    pub fn timeout(&self) -> Option<Duration> {
         if self.ports.iter().any(|port| port.blocked() == Some(Blocked::Interface)) {
-            return 1;
+            return Some(LOOK_AGAIN);
         }
         let now = self.now_ms();
         let left = |since: u32| self.wait_ms.saturating_sub(now.wrapping_sub(since)) + 1;
         let least = self.ports.iter().filter_map(|port| port.backlog.since()).map(left).min();
-        least.map_or(-1, |ms| ms as i32)
+        least.map(|ms| Duration::from_millis(ms.into()))
     }
 
     /// The sockets that wait for room in their own queues.

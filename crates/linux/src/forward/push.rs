@@ -375,13 +375,13 @@ impl Worker {
 
     /// Blocks until there is a packet, a new table, or room for waiting frames.
     fn pause(&mut self) {
-        let timeout_ms = self.outbounds.timeout_ms();
+        let timeout = self.outbounds.timeout();
         let full = self.outbounds.full();
         self.watched.clear();
         self.watched.push(readiness::wait_for(&self.wake, libc::POLLIN));
         self.watched.push(readiness::wait_for(&self.tun, libc::POLLIN));
         self.watched.extend(full.map(|socket| readiness::wait_for(socket, libc::POLLOUT)));
-        if readiness::poll(&mut self.watched, timeout_ms).is_ok() && self.watched[0].revents != 0 {
+        if readiness::poll(&mut self.watched, timeout).is_ok() && self.watched[0].revents != 0 {
             let mut words = [0; 64];
             let _ = (&self.wake).read(&mut words);
         }

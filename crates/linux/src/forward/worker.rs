@@ -109,14 +109,14 @@ impl Worker {
             }
             return;
         }
-        let timeout_ms = self.outbounds.timeout_ms();
+        let timeout = self.outbounds.timeout();
         let full = self.outbounds.full();
         self.watched.clear();
         self.watched.push(readiness::wait_for(&self.wake, libc::POLLIN));
         self.watched
             .extend(inbound.iter().map(|i| readiness::wait_for(&i.receive.socket, libc::POLLIN)));
         self.watched.extend(full.map(|socket| readiness::wait_for(socket, libc::POLLOUT)));
-        if readiness::poll(&mut self.watched, timeout_ms).is_err() {
+        if readiness::poll(&mut self.watched, timeout).is_err() {
             return;
         }
         for (inbound, watched) in inbound.iter().zip(&self.watched[1..]) {

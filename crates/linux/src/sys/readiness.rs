@@ -8,7 +8,9 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
+use nix::sys::time::TimeSpec;
 use tokio::io::unix::AsyncFd;
 
 /// Registers a non-blocking descriptor with the tokio reactor and returns it. Call it within a
@@ -28,15 +30,18 @@ pub fn wait_for(descriptor: &impl AsRawFd, events: libc::c_short) -> libc::pollf
     libc::pollfd { fd: descriptor.as_raw_fd(), events, revents: 0 }
 }
 
-/// Waits with poll(2) until a descriptor of `watched` is ready, at most `timeout_ms` milliseconds;
-/// if that is negative, without limit. The results are in `watched`.
+/// Waits with ppoll(2) until a descriptor of `watched` is ready, for `timeout` at most. The results are in `watched`.
 ///
 /// # Errors
 /// `EINTR`.
-pub fn poll(watched: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {
-    // SAFETY: `watched` is that many pollfds, which outlive the call; a descriptor that is closed is
-    // reported as such.
-    let result =
-        unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, timeout_ms) };
+pub fn poll(watched: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<()> {
+    let timeout = timeout.map(TimeSpec::from);
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), |timeout| timeout.as_ref());
+    // SAFETY: `watched` is that many pollfds and `timeout` null or a timespec, which outlive the call; a descriptor
+    // that is closed is reported as such.
+    let result = unsafe {
+        let count = watched.len() as libc::nfds_t;
+        libc::ppoll(watched.as_mut_ptr(), count, timeout, std::ptr::null())
+    };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
