@@ -13,12 +13,14 @@ use pnet::packet::udp::MutableUdpPacket;
 use tresse_base::id::{NodeId, SwitchId};
 use tresse_base::units::Mac;
 use tresse_lab::blueprint::port_name;
-use tresse_slice::Slice;
 use tresse_topology::path::Segment;
 
 use super::lab::{Lab, eventually, file};
 
 pub const TESTS: &[(&str, fn())] = &[("labels_of_strangers_go_nowhere", go_nowhere)];
+
+pub const ROUTED: &[(&str, fn())] =
+    &[("routed_labels_of_strangers_go_nowhere_without_vlans", go_nowhere_without_vlans)];
 
 /// What a frame carries, with a number: found in a capture whatever is around it.
 const MARK: &str = "tresse-attack-";
@@ -45,6 +47,21 @@ fn go_nowhere() {
     }
 }
 
+/// The same in a flat neighbourhood, by raw sockets at both ends and in between.
+fn go_nowhere_without_vlans() {
+    let file = "[fabric]\nname = \"t\"\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 2\\n2: 1 2\\n3: 0 3\\n\
+                4: 1 3\\n\" }\n[routing]\npaths = 3\n";
+    let lab = Lab::up(file, &["--engine", "packet"]);
+    eventually("in sync", 60, || lab.in_sync());
+    let plan = &lab.now.plan;
+    let paths = plan.paths(NodeId(0), NodeId(1));
+    let over = paths.iter().find(|path| path.segments.len() == 2).expect("a path over one node");
+    let (first, second) = (over.segments[0], over.segments[1]);
+    Scene { lab: &lab, first, second }.attack("packet");
+    let pairs: Vec<_> = plan.pairs().collect();
+    assert_eq!(lab.ping(&pairs), [], "after the attack");
+}
+
 /// The two segments of a path over one node in transit, which is under attack from where the first one begins.
 struct Scene<'a> {
     lab: &'a Lab,
@@ -56,10 +73,7 @@ impl Scene<'_> {
     fn attack(&self, engine: &str) {
         let (lab, plan) = (self.lab, &self.lab.now.plan);
         let node = lab.now.node(self.first.to);
-        let slice = Slice::of(plan, self.first.from);
-        let vid = plan.vid(self.first.tree);
-        let mut interfaces = slice.interfaces.iter();
-        let (interface, _) = interfaces.find(|(_, planned)| planned.vid == Some(vid)).unwrap();
+        let interface = &plan.interface(self.first.from, self.first.nic, self.first.tree);
         let label = plan.labels(&[self.first, self.second])[0].0;
         let own = plan.sender(&self.first).mac.0;
         let stranger = [2, 0, 0, 0, 0xbb, 1];
@@ -90,8 +104,9 @@ impl Scene<'_> {
         ];
         let mut cut = self.frame(10, to, own, &good);
         cut.truncate(16);
-        let there = Capture::start(lab, self.first.to, self.end(&self.first));
-        let beyond = Capture::start(lab, self.second.to, self.end(&self.second));
+        let (leaves, arrives) = (plan.sender(&self.second), plan.receiver(&self.second));
+        let there = Capture::start(lab, self.first.to, (leaves.switch, leaves.port));
+        let beyond = Capture::start(lab, self.second.to, (arrives.switch, arrives.port));
         let sent: Vec<&[u8]> = frames.iter().map(|(_, frame)| &**frame).chain([&*cut]).collect();
         send(lab, lab.now.node(self.first.from), interface, &sent, 1);
         let beside = self.frame(11, management, own, &good);
@@ -137,12 +152,6 @@ impl Scene<'_> {
         let status = lab.status(self.first.to).unwrap();
         assert!(status.in_sync && status.fault.is_none(), "{status:?}");
         lab.run(node, "ip link delete mgmt0");
-    }
-
-    /// The switch port of the node to which a segment leads.
-    fn end(&self, segment: &Segment) -> (SwitchId, u32) {
-        let nic = self.lab.now.plan.receiver(segment);
-        (nic.switch, nic.port)
     }
 
     /// A frame with a stack of (label, TTL), the outermost first, and an IPv4 datagram to where the path ends.

@@ -97,6 +97,7 @@ const ROUTED: &[Tests] = &[
     uplink::TESTS,
     cables::TESTS,
     mptcp::TESTS,
+    labels::ROUTED,
     reflect::ROUTED,
 ];
 
