@@ -9,12 +9,13 @@ use std::io;
 use std::os::fd::AsFd as _;
 
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
+use tresse_frame::forward::OFFLOAD_HEADER;
 use tresse_frame::sample::{BYTES_MOST, SampledHeaders};
 
 use crate::bpf::{AND_K, JEQ_K, LDW_ABS, PACKET_OUTGOING, PACKET_TYPE, RANDOM, RET_K};
 use crate::kernel;
 use crate::sys::packet;
-use crate::sys::ring::{OFFLOAD_HEADER, PacketRing};
+use crate::sys::ring::PacketRing;
 
 const ETH_P_ALL: u16 = 3;
 const SLOT: usize = 256;

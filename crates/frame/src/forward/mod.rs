@@ -3,6 +3,9 @@
 //! kernel cannot push labels finds the path of a packet with [`PushTable`], and cuts packets that
 //! are too long with [`TcpSegments`].
 //!
+//! Frames that a port could not send yet wait in a [`Backlog`]; an [`Offload`] header before a frame says what is still to be done
+//! to it.
+//!
 //! [`ForwardingTable`] holds the meaning of every label of this node, and the MAC addresses that may send labelled frames
 //! to each NIC. [`ForwardingTable::decide`] decides on one frame and rewrites it in place. No socket, no
 //! allocation; any bytes are valid input. Sources: RFC 3032; in-transit buffers,
@@ -21,10 +24,12 @@
 //! Stricter than the kernel: the source MAC address must be planned for NIC and VID (K11), the
 //! stack must have a bottom entry, and the IP header must be complete.
 
+mod backlog;
 mod decide;
 #[doc(hidden)]
 pub mod fuzz;
 mod merge;
+mod offload;
 mod push;
 mod reason;
 mod segment;
@@ -33,8 +38,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use backlog::{Backlog, Pool, Taken};
 pub use decide::{Arrival, Forward, Tag};
 pub use merge::{MOST_HEADERS, Merged};
+pub use offload::{OFFLOAD_HEADER, Offload};
 pub use push::{LabelPath, MOST_BEFORE, Push, PushTable};
 pub use reason::DropReason;
 pub use segment::TcpSegments;

@@ -3,11 +3,9 @@
 use std::io::IoSlice;
 
 use smallvec::SmallVec;
-use tresse_frame::forward::{MOST_HEADERS, Merged};
+use tresse_frame::forward::{MOST_HEADERS, Merged, OFFLOAD_HEADER, Offload};
 
-use super::offload::Offload;
 use crate::sys::packet;
-use crate::sys::ring::OFFLOAD_HEADER;
 
 /// Offload header and headers of a frame.
 type Head = [u8; OFFLOAD_HEADER + MOST_HEADERS];

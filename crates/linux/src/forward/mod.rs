@@ -16,11 +16,9 @@
 //!   (`net.mpls.conf.*.input` = 0).
 
 mod arrivals;
-mod backlog;
 mod counters;
 mod error;
 mod messages;
-mod offload;
 mod outbound;
 mod port;
 mod push;

@@ -12,13 +12,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
-use tresse_frame::forward::DropReason;
+use tresse_frame::forward::{Backlog, DropReason, OFFLOAD_HEADER, Pool, Taken};
 
-use super::backlog::{Backlog, Pool, Taken};
 use super::counters::PortCounting;
 use super::messages::Messages;
 use crate::sys::packet;
-use crate::sys::ring::OFFLOAD_HEADER;
 
 /// How much may wait for ports that cannot send, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,14 +27,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::Socket;
-use tresse_frame::forward::{DropReason, MOST_BEFORE, PushTable, TcpSegments};
+use tresse_frame::forward::{
+    DropReason, MOST_BEFORE, OFFLOAD_HEADER, Offload, PushTable, TcpSegments,
+};
 
 use super::counters::{PortCounters, PortCounting};
-use super::offload::Offload;
 use super::outbound::{Outbounds, TransitBuffer};
 use super::{ForwardError, port};
 use crate::kernel::Tun;
-use crate::sys::ring::OFFLOAD_HEADER;
 use crate::sys::{packet, readiness};
 
 /// Longest packet in bytes.

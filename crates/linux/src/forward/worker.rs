@@ -12,17 +12,16 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use smallvec::SmallVec;
 use socket2::Socket;
-use tresse_frame::forward::{Arrival, DropReason, Tag};
+use tresse_frame::forward::{Arrival, DropReason, OFFLOAD_HEADER, Offload, Tag};
 use tresse_frame::mpls;
 
 use super::arrivals::Arrivals;
 use super::counters::PortCounting;
-use super::offload::Offload;
 use super::outbound::Outbounds;
 use super::port::Receive;
 use super::rest::Rest;
 use super::shared::{Loaded, News, Shared};
-use crate::sys::ring::{OFFLOAD_HEADER, Slot};
+use crate::sys::ring::Slot;
 use crate::sys::{packet, readiness};
 
 const BATCH: usize = packet::MOST;

@@ -26,10 +26,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pnet::packet::ethernet::EtherTypes;
 
 use super::packet::set;
-
-/// Length in bytes of the `struct virtio_net_hdr` before each frame, see
-/// [`super::packet::offload_header`].
-pub const OFFLOAD_HEADER: usize = 10;
+use tresse_frame::forward::OFFLOAD_HEADER;
 
 const PACKET_RX_RING: libc::c_int = 5;
 const PACKET_VERSION: libc::c_int = 10;

@@ -5,9 +5,9 @@ use pnet::packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
 use pnet::packet::tcp::{self, MutableTcpPacket, TcpFlags};
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
+use tresse_frame::forward::OFFLOAD_HEADER;
 use tresse_frame::forward::TcpSegments;
 use tresse_frame::mpls;
-use tresse_linux::sys::ring::OFFLOAD_HEADER;
 
 use super::pair::{ACROSS, BACK, engine};
 use super::tap::{Tap, own, peer};

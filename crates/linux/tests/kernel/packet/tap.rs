@@ -14,9 +14,10 @@ use pnet::util::MacAddr;
 use socket2::{Domain, Protocol, Socket, Type};
 use tresse_base::id::Label;
 use tresse_base::units::Mac;
+use tresse_frame::forward::OFFLOAD_HEADER;
 use tresse_frame::mpls;
 use tresse_linux::sys::packet;
-use tresse_linux::sys::ring::{OFFLOAD_HEADER, PacketRing};
+use tresse_linux::sys::ring::PacketRing;
 
 /// Bytes of an IPv4 header without options.
 const IPV4: usize = 20;

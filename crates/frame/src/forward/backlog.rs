@@ -13,7 +13,7 @@ const HEADER: usize = 8;
 
 /// The pages that the ports of one thread may hold.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub struct Pool {
     /// Bytes of all pages that are out.
     taken: usize,
     limit: usize,
@@ -53,20 +53,24 @@ impl Pool {
 
 /// Frames that were taken out, and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Taken {
+pub struct Taken {
+    /// How many.
     pub frames: u64,
+    /// Bytes of all of them.
     pub bytes: u64,
 }
 
 /// The frames that wait for one port, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Backlog {
+pub struct Backlog {
     pages: VecDeque<Vec<u8>>,
     /// Offset of the oldest frame in the first page.
     at: usize,
 }
 
 impl Backlog {
+    /// Does nothing wait?
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }

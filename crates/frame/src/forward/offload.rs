@@ -13,9 +13,10 @@
 //! | 6 | 2 | csum_start, from the beginning of the frame |
 //! | 8 | 2 | csum_offset, from csum_start |
 
-use tresse_frame::forward::Merged;
+use super::Merged;
 
-use crate::sys::ring::OFFLOAD_HEADER;
+/// Bytes of the header.
+pub const OFFLOAD_HEADER: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const CHECKED: u8 = 2;
@@ -28,7 +29,7 @@ const TCP_CHECKSUM: u16 = 16;
 
 /// The offload header of one frame: the checksum and segmentation that are still to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Offload {
+pub struct Offload {
     segments: u8,
     size: u16,
     start: u16,
@@ -37,6 +38,7 @@ pub(super) struct Offload {
 
 impl Offload {
     /// Reads the header before a frame; `None` if nothing is to be done.
+    #[inline]
     pub fn parse(header: [u8; OFFLOAD_HEADER]) -> Option<Self> {
         let [flags, segments, _, _, s0, s1, c0, c1, o0, o1] = header;
         (flags & NEEDS_CHECKSUM != 0 || segments != 0).then_some(Self {
@@ -48,6 +50,7 @@ impl Offload {
     }
 
     /// What is left of the header of a frame to which nothing is to be done: whether its checksum was found right.
+    #[inline]
     pub fn nothing(header: [u8; OFFLOAD_HEADER]) -> [u8; OFFLOAD_HEADER] {
         let mut left = [0; OFFLOAD_HEADER];
         left[0] = header[0] & CHECKED;
@@ -55,11 +58,13 @@ impl Offload {
     }
 
     /// Is the checksum of the frame behind this header known to be right, or left to be done?
+    #[inline]
     pub const fn knows_checksum(header: [u8; OFFLOAD_HEADER]) -> bool {
         header[0] & (NEEDS_CHECKSUM | CHECKED) != 0
     }
 
     /// The header of a frame that is made of several segments.
+    #[inline]
     pub fn of_merged(merged: &Merged) -> [u8; OFFLOAD_HEADER] {
         let segments = if merged.ipv6 { TCP_IPV6 } else { TCP_IPV4 };
         let offload = Self {
@@ -72,11 +77,13 @@ impl Offload {
     }
 
     /// Must the frame be cut into segments?
+    #[inline]
     pub const fn is_segmented(self) -> bool {
         self.segments != 0
     }
 
     /// Bytes of the headers that every segment repeats.
+    #[inline]
     pub fn headers(self, frame: &[u8]) -> Option<usize> {
         let start = usize::from(self.start);
         match self.segments & !ECN {
@@ -87,12 +94,14 @@ impl Offload {
     }
 
     /// Bytes of the longest segment.
+    #[inline]
     pub fn longest(self, frame: &[u8]) -> Option<usize> {
         Some((self.headers(frame)? + usize::from(self.size)).min(frame.len()))
     }
 
     /// For a frame that must be cut into TCP segments: offset of the TCP header, and bytes of
     /// payload per segment.
+    #[inline]
     pub fn tcp(self) -> Option<(usize, usize)> {
         let tcp = matches!(self.segments, TCP_IPV4 | TCP_IPV6);
         tcp.then_some((usize::from(self.start), usize::from(self.size)))
@@ -100,6 +109,7 @@ impl Offload {
 
     /// The offload header of a frame that needs only its checksum, after `before` bytes were put at
     /// its beginning.
+    #[inline]
     pub fn emit_checksum(self, before: usize) -> [u8; OFFLOAD_HEADER] {
         let [c0, c1] = self.start.saturating_add(before as u16).to_ne_bytes();
         let [o0, o1] = self.offset.to_ne_bytes();
@@ -108,6 +118,7 @@ impl Offload {
 
     /// The offload header of a frame that now begins `later` bytes further on and, if it must be
     /// segmented, has `headers` bytes of headers.
+    #[inline]
     pub fn emit(self, later: usize, headers: usize) -> [u8; OFFLOAD_HEADER] {
         let [h0, h1] = (headers as u16).to_ne_bytes();
         let [s0, s1] = self.size.to_ne_bytes();
