@@ -42,8 +42,14 @@ impl ShowDetours {
 impl SwitchDetours {
     /// Tells the daemon.
     pub fn run(&self, used: bool, json: bool) -> Result<Code, Failure> {
-        self.node.connect()?.set_detours(used)?;
+        let mut daemon = self.node.connect()?;
+        daemon.set_detours(used)?;
         match used {
+            _ if !daemon.detours().is_ok_and(|detours| detours.planned) => answer::done(
+                if used { "detours-on" } else { "detours-off" },
+                "noted; the plan in force has no detours that are used as they are needed, or BFD is off",
+                json,
+            ),
             true => answer::done("detours-on", "detours are used as they are needed", json),
             false => answer::done(
                 "detours-off",

@@ -72,7 +72,13 @@ impl Engine {
         let current = self.current().ok_or(NodeError::NoPlan)?;
         let line = |pair: &[PathEntry]| {
             let (rates, why) = self.adaptive.used(current, pair)?;
-            let why = if self.stored.without_detours { "switched off" } else { why };
+            let (peer, steering) = (current.index.node(pair[0].id.dst), &self.stored.steering);
+            let why = match () {
+                () if self.stored.without_detours => "switched off",
+                () if steering.pinned.contains_key(peer) => "pinned by an operator",
+                () if steering.weights.contains_key(peer) => "weighted by an operator",
+                () => why,
+            };
             let gates = self.gates(current);
             let carriers = self.carriers(current, &gates, pair, &self.free);
             let path = |(at, path): (usize, &PathEntry)| {

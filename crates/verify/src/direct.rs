@@ -15,6 +15,7 @@ use super::failures::Worst;
 use super::judged::Judged;
 use super::judged::{not_used, silent};
 use super::names::{nic_name, of_pair};
+use super::reflect::adaptive_notes;
 use super::{Failures, Finding, Reflect, Report, Survey};
 use super::{limits, uplink};
 
@@ -55,6 +56,7 @@ pub(super) fn check(plan: &Plan) -> Report {
     let of_detours = reflect.iter().flat_map(|reflect| reflect.notes(plan));
     let notes =
         sharing.into_iter().chain(silent).chain(not_used(plan)).chain(notes).chain(of_detours);
+    let notes = notes.chain(adaptive_notes(plan));
     let judged = Judged {
         cycle: None,
         primaries_deadlock_free: true,

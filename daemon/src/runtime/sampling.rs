@@ -29,6 +29,8 @@ impl Sampling {
         for name in &sampled.nics {
             self.samplers.entry(name.clone()).or_default();
         }
+        // What was carried meanwhile is not of one second.
+        self.carried.clear();
         self.sampled = sampled;
         self.last = (!self.samplers.is_empty()).then(Instant::now);
     }
@@ -68,7 +70,10 @@ impl Sampling {
             })
             .collect();
         for name in self.samplers.keys() {
-            let Ok(now) = kernel::carried(name) else { continue };
+            let Ok(now) = kernel::carried(name) else {
+                self.carried.remove(name);
+                continue;
+            };
             if let Some(before) = self.carried.insert(name.clone(), now) {
                 let grown = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
                 sent.carried.insert(name.clone(), grown);

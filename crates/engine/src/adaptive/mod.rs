@@ -2,9 +2,10 @@
 //! 5): each node says to all others what it sends over the wires of the fabric, with the records of failures, and moves
 //! the traffic of its pairs onto paths through third nodes while its own paths are full and those are not.
 //!
-//! `wires` adds up what all nodes say, `shares` decides. Any weights are safe: all these paths are in the plan, which was
+//! `wires` adds up what all nodes say, `shares` decides, `patience` says when. Any weights are safe: all these paths are in the plan, which was
 //! verified with all of them.
 
+mod patience;
 mod shares;
 #[cfg(test)]
 mod tests;
@@ -14,16 +15,16 @@ use std::collections::BTreeMap;
 
 use tresse_base::id::{NodeId, PathId};
 use tresse_liveness::records::WireLoad;
+use tresse_topology::path::Crossing;
 
-use self::shares::PathUse;
+use self::patience::Patience;
+use self::shares::{Decision, PathUse, Reason};
 use self::wires::{Own, PairLoads, Wires};
 use super::index::PathEntry;
 use super::kept_free::KeptFree;
 use super::prepared::Prepared;
 use super::sent::Sent;
 
-/// The weights of a pair change at most once in this time.
-const REST_MS: u64 = 2000;
 /// Pairs that send less than this, in bytes a second, are not listed.
 const TOLD: u64 = 12_500;
 /// For so long a detour that was in the way of others gets no more.
@@ -40,7 +41,9 @@ pub(super) struct Adaptive {
     /// By destination: the weights of its paths, where they are not those of the plan.
     weights: BTreeMap<NodeId, Vec<u8>>,
     /// When they were last changed, and why.
-    changed: BTreeMap<NodeId, (u64, &'static str)>,
+    changed: BTreeMap<NodeId, Patience>,
+    /// By wire: what was counted beyond what all said, in the last two looks.
+    foreign: [BTreeMap<Crossing, f64>; 2],
     /// What was last sent by each path, in bytes a second.
     by_path: BTreeMap<PathId, f64>,
     /// The detours that were in the way of others, and until when they get no more.
@@ -93,14 +96,17 @@ impl Adaptive {
         self.say(&wires, &own, beside.now);
         let others = wires.said(beside.others.iter().copied().flatten());
         self.by_path.clone_from(&by_path);
+        self.foreign.swap(0, 1);
+        self.foreign[0] = wires.foreign(&others, &own);
         self.held.retain(|_, until| beside.now < *until);
         let mut moved = false;
         for pair in plan.index.pairs() {
             let peer = plan.index.node(pair[0].id.dst);
             if (beside.steered)(peer) {
                 self.weights.remove(&pair[0].id.dst);
+                self.changed.remove(&pair[0].id.dst);
             } else {
-                let loads = wires.beside(&others, &own, pair);
+                let loads = wires.beside(&others, &own, &self.foreign, pair);
                 moved |= self.balance(pair, &by_path, &loads, beside);
             }
         }
@@ -139,7 +145,7 @@ impl Adaptive {
         if !sends && !self.weights.contains_key(&dst) {
             return false;
         }
-        if self.changed.get(&dst).is_some_and(|(changed, _)| at < changed + REST_MS) {
+        if self.changed.get(&dst).is_some_and(|last| last.rests(at)) {
             return false;
         }
         let path = |path: &PathEntry| PathUse {
@@ -149,7 +155,13 @@ impl Adaptive {
             sent: by_path.get(&path.id).copied().unwrap_or_default(),
             wires: path.wires.iter().map(|wire| loads.place(*wire)).collect(),
         };
-        let paths: Vec<PathUse> = pair.iter().map(path).collect();
+        let mut paths: Vec<PathUse> = pair.iter().map(path).collect();
+        // Where no planned path is left, the kernel falls back to the first other one.
+        if !paths.iter().any(|path| path.planned > 0 && path.usable) {
+            paths.iter_mut().for_each(|path| path.planned = 0);
+            let Some(first) = paths.iter_mut().find(|path| path.usable) else { return false };
+            first.planned = 1;
+        }
         let now = match self.weights.get(&dst) {
             Some(weights) => weights.clone(),
             None => shares::planned(&paths),
@@ -158,24 +170,35 @@ impl Adaptive {
         for rank in &in_the_way {
             self.held.insert(pair[*rank].id, at + HELD_MS);
         }
-        let Some(weights) = shares::weights(&paths, &loads.loads, &now) else { return false };
-        let planned = weights == shares::planned(&paths);
-        let why = match () {
-            () if !in_the_way.is_empty() => "others need the wires of a detour",
-            () if planned => "its own paths do",
-            () => "its own paths are full",
+        let seen = shares::seen(&paths, &loads.loads);
+        let mut last = self.changed.get_mut(&dst);
+        let lost = last.as_mut().is_some_and(|last| last.look(seen));
+        let weights = match (shares::decide(&paths, &loads.loads, &now), last) {
+            (Some(Decision { weights, reason }), last)
+                if last.as_ref().is_none_or(|last| last.allows(at, seen, reason))
+                    && !(lost && reason == Reason::Full) =>
+            {
+                let patience = Patience::after(last.as_deref(), at, seen, now, reason);
+                self.changed.insert(dst, patience);
+                weights
+            }
+            (_, Some(last)) if lost => {
+                last.take_back(at);
+                last.weights.clone()
+            }
+            _ => return false,
         };
-        match planned {
+        match weights == shares::planned(&paths) {
             true => drop(self.weights.remove(&dst)),
             false => drop(self.weights.insert(dst, weights)),
         }
-        self.changed.insert(dst, (at, why));
         true
     }
 
     /// Goes back to the weights of the plan.
     pub fn forget(&mut self) {
         self.weights.clear();
+        self.changed.clear();
     }
 
     /// By which paths a pair is sent, in bytes a second for each, and why; `None` for one that sends nothing.
@@ -186,7 +209,7 @@ impl Adaptive {
         let dst = pair[0].id.dst;
         let some = self.plan == plan.digest()
             && (self.weights.contains_key(&dst) || rates.iter().sum::<u64>() >= TOLD);
-        let why = self.changed.get(&dst).map_or("its own paths do", |(_, why)| why);
+        let why = self.changed.get(&dst).map_or(Reason::Alone, |change| change.reason).words();
         some.then_some((rates, why))
     }
 }

@@ -44,6 +44,8 @@ const FULL: f64 = 0.93;
 const LIMIT: f64 = 0.85;
 /// The own paths alone do where their wires would then carry less than this part.
 const ALONE: f64 = 0.75;
+/// A pair that sends no more than its own paths carry gains nothing by detours.
+const VAIN: f64 = 1.02;
 /// Less than this part of a wire is not worth a detour, and no reason to give way.
 const LITTLE: f64 = 0.05;
 /// A detour that is in the way keeps this part of its traffic.
@@ -55,23 +57,89 @@ const STEP: f64 = 0.03;
 /// By so much a path's traffic may grow at once.
 const GROWTH: f64 = 4.0;
 
+/// What a pair sends, and what detours have room for, in bytes a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Seen {
+    pub total: f64,
+    pub room: f64,
+}
+
+/// What becomes of a pair, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub weights: Vec<u8>,
+    pub reason: Reason,
+}
+
+/// Why a pair has other weights from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// Its own paths do.
+    Alone,
+    /// Its own paths would carry as much: the detours brought nothing.
+    Vain,
+    /// Others need wires of a detour.
+    GivesWay,
+    /// Its own paths are full.
+    Full,
+}
+
+impl Reason {
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Alone => "its own paths do",
+            Self::Vain => "detours bring nothing: too few flows",
+            Self::GivesWay => "others need the wires of a detour",
+            Self::Full => "its own paths are full",
+        }
+    }
+}
+
 /// The used detours that are in the way of others' own traffic, by place among the paths.
 pub(super) fn in_the_way(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Vec<usize> {
     let pair = Pair::of(paths, loads);
     let used = (0..paths.len()).filter(|at| paths[*at].planned == 0 && now[*at] > 0);
-    used.filter(|at| pair.is_in_the_way(*at)).collect()
+    used.filter(|at| paths[*at].usable && pair.is_in_the_way(*at)).collect()
 }
 
-/// The weights of the paths of a pair from now on; `None`: as they are. `now`: the present ones.
-pub(super) fn weights(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Option<Vec<u8>> {
+/// What a pair sends, and what its detours have room for.
+pub(super) fn seen(paths: &[PathUse], loads: &[Load]) -> Seen {
     let pair = Pair::of(paths, loads);
-    let planned = || planned(paths);
-    let shares_now = shares(now)?;
+    let room = |path: &PathUse| {
+        path.wires.iter().map(|wire| pair.room(*wire)).fold(f64::INFINITY, f64::min)
+    };
+    let detours = paths.iter().filter(|path| path.planned == 0 && path.usable);
+    Seen { total: pair.total(), room: detours.map(room).sum() }
+}
+
+/// How a pair shares its traffic from now on; `None`: as before. `now`: the present weights.
+pub(super) fn decide(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Option<Decision> {
+    let pair = Pair::of(paths, loads);
     let is_detour = |at: usize| paths[at].planned == 0;
     let active = (0..paths.len()).any(|at| is_detour(at) && now[at] > 0);
-    if pair.is_idle() || active && pair.does_alone() {
-        return Some(planned()).filter(|planned| active && planned != now);
+    let back = |reason| {
+        let weights = planned(paths);
+        (active && weights != now).then_some(Decision { weights, reason })
+    };
+    if pair.is_idle() || active && pair.would_do_alone(ALONE) {
+        return back(Reason::Alone);
     }
+    if active && pair.would_do_alone(VAIN) {
+        return back(Reason::Vain);
+    }
+    let in_the_way = !in_the_way(paths, loads, now).is_empty();
+    let reason = if in_the_way { Reason::GivesWay } else { Reason::Full };
+    match balanced(&pair, now)? {
+        weights if weights == planned(paths) => back(reason),
+        weights => Some(Decision { weights, reason }),
+    }
+}
+
+/// The weights by which a pair would fill its paths; `None`: the present ones.
+fn balanced(pair: &Pair<'_>, now: &[u8]) -> Option<Vec<u8>> {
+    let paths = pair.paths;
+    let shares_now = shares(now)?;
+    let is_detour = |at: usize| paths[at].planned == 0;
     let own_share: f64 =
         (0..paths.len()).filter(|at| !is_detour(*at)).map(|at| shares_now[at]).sum();
     let wanted = |at: usize| match now[at] {
@@ -101,7 +169,7 @@ pub(super) fn weights(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Option<V
     }
     let sum: f64 = wanted.iter().sum();
     if (0..paths.len()).all(|at| !is_detour(at) || wanted[at] == 0.0) || sum <= 0.0 {
-        return Some(planned()).filter(|planned| active && planned != now);
+        return Some(planned(paths)).filter(|planned| planned != now);
     }
     wanted.iter_mut().for_each(|wanted| *wanted /= sum);
     Some(whole(&wanted)).filter(|weights| moves && weights != now)
@@ -146,14 +214,14 @@ impl<'a> Pair<'a> {
         self.paths.iter().filter(|path| path.planned > 0 && path.usable)
     }
 
-    /// Would the pair's own paths do, with room to spare?
-    fn does_alone(&self) -> bool {
+    /// Would the pair's own paths do, each wire at most so full?
+    fn would_do_alone(&self, fill: f64) -> bool {
         let sum: u32 = self.planned().map(|path| path.planned).sum();
         let does = |path: &PathUse| {
             let sent = self.total() * f64::from(path.planned) / f64::from(sum);
             path.wires.iter().all(|wire| {
                 let load = &self.loads[*wire];
-                load.first + sent < ALONE * load.capacity
+                load.first + sent < fill * load.capacity
             })
         };
         sum > 0 && self.planned().all(does)
@@ -166,14 +234,11 @@ impl<'a> Pair<'a> {
             return 0.0;
         }
         if path.planned > 0 {
-            // Where few flows took the detours all of them, they do not come back for that.
-            let is_used = path.sent > LITTLE * LITTLE * self.total();
-            let growth = if is_used { GROWTH } else { 1.0 };
             let full = |wire: &usize| {
                 (self.loads[*wire].first + self.own[*wire]) / self.loads[*wire].capacity
             };
             let fullest = path.wires.iter().map(full).fold(0.0, f64::max);
-            return 1.0 / fullest.max(1.0 / growth);
+            return 1.0 / fullest.max(1.0 / GROWTH);
         }
         if !self.has_room(path) {
             return 0.0;

@@ -4,7 +4,10 @@
 use proptest::prelude::*;
 use tresse_base::random::Random;
 
-use super::shares::{Load, PathUse, in_the_way, planned, weights};
+use super::patience::Patience;
+use super::shares::{
+    Decision, Load, PathUse, Reason, decide, in_the_way, planned, seen as seen_of,
+};
 
 const WIRE: f64 = 100.0;
 /// More than any wire carries, by a single flow.
@@ -21,6 +24,7 @@ struct Sender {
     sent: Vec<f64>,
     /// By path: until which second it is held.
     held: Vec<usize>,
+    patience: Option<Patience>,
 }
 
 impl Sender {
@@ -38,6 +42,7 @@ impl Sender {
         weights[0] = 255;
         Self {
             held: vec![0; paths.len()],
+            patience: None,
             sent: vec![0.0; paths.len()],
             paths,
             demand,
@@ -143,9 +148,27 @@ impl Network {
             for path in in_the_way(&paths, &seen[at], &sender.weights) {
                 sender.held[path] = self.now + 30;
             }
-            if let Some(weights) = weights(&paths, &seen[at], &sender.weights) {
-                sender.weights = weights;
-                changes += 1;
+            let now = self.now as u64 * 1000;
+            let all = seen_of(&paths, &seen[at]);
+            let lost = sender.patience.as_mut().is_some_and(|last| last.look(all));
+            let decision = decide(&paths, &seen[at], &sender.weights);
+            let last = sender.patience.as_mut();
+            match (decision, last) {
+                (Some(Decision { weights, reason }), last)
+                    if last.as_ref().is_none_or(|last| last.allows(now, all, reason))
+                        && !(lost && reason == Reason::Full) =>
+                {
+                    let before = std::mem::replace(&mut sender.weights, weights);
+                    let patience = Patience::after(last.as_deref(), now, all, before, reason);
+                    sender.patience = Some(patience);
+                    changes += 1;
+                }
+                (_, Some(last)) if lost => {
+                    last.take_back(now);
+                    sender.weights.clone_from(&last.weights);
+                    changes += 1;
+                }
+                _ => {}
             }
         }
         self.now += 1;
@@ -227,6 +250,28 @@ fn many_pairs_share_a_detour() {
 }
 
 #[test]
+fn few_flows_are_left_in_peace() {
+    let mut by_four = 0.0;
+    for (seed, flows) in (0..20).flat_map(|seed| (1..=4).map(move |flows| (seed, flows))) {
+        let sender = Sender::hashed(ALL, &[0], &[&[1, 2], &[3, 4]], flows, seed);
+        let mut network = Network { now: 0, wires: 5, senders: vec![sender] };
+        let mut changes = 0;
+        let mut sent = 0.0;
+        for now in 0..300 {
+            changes += network.second();
+            sent += if now < 100 { 0.0 } else { network.senders[0].total() / 200.0 };
+        }
+        assert!(changes <= 24, "{seed}, {flows}: {changes} changes in five minutes");
+        assert!(sent >= 0.98 * WIRE, "{seed}, {flows}: {sent}");
+        if flows == 4 {
+            by_four += sent / 20.0;
+        }
+    }
+    // Most hashes part four flows.
+    assert!(by_four >= 1.7 * WIRE, "{by_four}");
+}
+
+#[test]
 fn a_full_nic_is_no_reason_for_a_detour() {
     // Wire 3 is the sender's only NIC.
     let mut network =
@@ -246,9 +291,10 @@ fn a_broken_detour_is_not_used() {
     };
     let loads = vec![Load { capacity: WIRE, ..Load::default() }; 3];
     let paths = [path(1, true, 100.0, &[0]), path(0, false, 0.0, &[1, 2])];
-    assert_eq!(weights(&paths, &loads, &[255, 0]), None);
+    assert_eq!(decide(&paths, &loads, &[255, 0]), None);
     let paths = [path(1, true, 100.0, &[0]), path(0, false, 50.0, &[1, 2])];
-    assert_eq!(weights(&paths, &loads, &[128, 127]), Some(planned(&paths)));
+    let decided = decide(&paths, &loads, &[128, 127]).unwrap();
+    assert_eq!(decided.weights, planned(&paths));
 }
 
 /// All pairs of four switches that are cabled each to each, with detours by the two others.

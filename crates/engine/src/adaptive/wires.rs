@@ -104,28 +104,45 @@ impl Wires {
         said
     }
 
-    /// The loads beside what a pair of this node sends itself.
-    pub fn beside(&self, others: &Said, own: &Own, pair: &[PathEntry]) -> PairLoads {
+    /// By wire: what is counted beyond what all say that they send over it, where that is much.
+    pub fn foreign(&self, others: &Said, own: &Own) -> BTreeMap<Crossing, f64> {
+        let of = |(wire, capacity): (&Crossing, &f64)| {
+            let [planned, detours, counted] = others.get(wire).copied().unwrap_or_default();
+            let sent = own.sent.get(wire).copied().unwrap_or_default();
+            let counted = own.counted.get(wire).copied().unwrap_or(counted);
+            let foreign = counted - (planned + detours + sent[0] + sent[1]);
+            (foreign > FOREIGN * capacity).then_some((*wire, foreign))
+        };
+        self.capacity.iter().filter_map(of).collect()
+    }
+
+    /// The loads beside what a pair of this node sends itself. `foreign`: what is foreign by the last two looks: others counted
+    /// a little earlier than this node, so what one look shows may be no other traffic.
+    pub fn beside(
+        &self,
+        others: &Said,
+        own: &Own,
+        foreign: &[BTreeMap<Crossing, f64>; 2],
+        pair: &[PathEntry],
+    ) -> PairLoads {
         let mut beside = PairLoads { places: BTreeMap::new(), loads: Vec::new() };
         for wire in pair.iter().flat_map(|path| &path.wires) {
             if beside.places.contains_key(wire) {
                 continue;
             }
             beside.places.insert(*wire, beside.loads.len());
-            let [planned, detours, counted] = others.get(wire).copied().unwrap_or_default();
+            let [planned, detours, _] = others.get(wire).copied().unwrap_or_default();
             let mut sent = own.sent.get(wire).copied().unwrap_or_default();
-            let counted = own.counted.get(wire).copied().unwrap_or(counted);
             let capacity = self.capacity.get(wire).copied().unwrap_or(f64::INFINITY);
-            // Others counted a little earlier.
-            let known = planned + detours + sent[0] + sent[1];
-            let foreign = Some(counted - known).filter(|foreign| *foreign > FOREIGN * capacity);
+            let looks = foreign.iter().map(|look| look.get(wire).copied().unwrap_or_default());
+            let foreign = looks.fold(f64::INFINITY, f64::min);
             for path in pair.iter().filter(|path| path.wires.contains(wire)) {
                 let kind = usize::from(path.weight == 0);
                 sent[kind] -= own.by_path.get(&path.id).copied().unwrap_or_default();
             }
             beside.loads.push(Load {
                 capacity,
-                first: planned + sent[0].max(0.0) + foreign.unwrap_or_default(),
+                first: planned + sent[0].max(0.0) + foreign,
                 detours: detours + sent[1].max(0.0),
             });
         }

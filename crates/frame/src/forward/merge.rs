@@ -133,7 +133,9 @@ impl Segment {
         let (transport, number) = match ethertype {
             IPV4 => {
                 let ip = Ipv4Packet::new(packet)?;
+                let header = packet.get(..Ipv4Packet::minimum_packet_size())?;
                 let whole = packet[0] == 0x45
+                    && folded(sum(header)) == u16::MAX
                     && usize::from(ip.get_total_length()) == packet.len()
                     // Neither a fragment nor followed by one.
                     && packet[6] & 0xbf == 0 && packet[7] == 0

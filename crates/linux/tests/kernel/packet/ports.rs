@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 use tresse_frame::forward::DropReason;
 use tresse_linux::forward::{Config, ForwardError, ForwardingEngine, TransitBuffer};
 use tresse_namespace::{eventually, ip};
@@ -13,6 +15,15 @@ use crate::cables::cables;
 fn tc(words: &str) {
     let output = std::process::Command::new("tc").args(words.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "tc {words}: {output:?}");
+}
+
+/// Has this thread, and those that it starts, run on one processor. What a queueing discipline releases is sent by whichever
+/// processor is there, and between namespaces each of these hands it over by a queue of its own: the order of frames that two
+/// have sent is not kept.
+fn on_one_processor() {
+    let mut one = CpuSet::new();
+    one.set(0).unwrap();
+    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
 }
 
 /// An engine of one thread with this memory for what waits.
@@ -41,6 +52,7 @@ fn burst(engine: &ForwardingEngine, far0: &Tap, label: u32, sequences: std::ops:
 
 /// eth1 sends 1 Mbit/s; 3000 frames of 1000 bytes for it, and one in ten for eth0.
 pub fn blocked() {
+    on_one_processor();
     cables(2);
     tc("qdisc add dev eth1 root tbf rate 1mbit burst 4kb limit 32kb");
     let engine = one_thread(256 * 1024, Duration::from_secs(60));
@@ -81,6 +93,7 @@ fn drained(engine: &ForwardingEngine, far1: &mut Tap) -> Vec<u32> {
 /// A burst of 8 MiB into a NIC that stands still and then sends 100 Mbit/s, by the engine's own
 /// measures.
 pub fn spilled() {
+    on_one_processor();
     cables(2);
     tc("qdisc add dev eth1 root tbf rate 8kbit burst 2kb limit 4kb");
     let engine = one_thread(64 << 20, Duration::from_secs(60));
@@ -97,6 +110,7 @@ pub fn spilled() {
 
 /// eth1 stands still and fills the memory; then eth0 needs its half of it.
 pub fn shared() {
+    on_one_processor();
     cables(2);
     for nic in ["eth0", "eth1"] {
         tc(&format!("qdisc add dev {nic} root tbf rate 8kbit burst 2kb limit 4kb"));

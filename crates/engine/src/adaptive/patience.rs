@@ -1,0 +1,91 @@
+//! When a pair may have other weights again. A change that brought nothing is followed by longer and longer rests, and one
+//! that cost something is taken back, so that flows which no weights can divide are left in peace.
+
+use super::shares::{Reason, Seen};
+
+/// Weights change at most once in this time.
+pub(super) const REST_MS: u64 = 2000;
+const REST_MOST_MS: u64 = 256_000;
+/// By this factor a rest grows after a change in vain.
+const LONGER: u64 = 4;
+/// A change that brought less than this is in vain.
+const GAIN: f64 = 1.05;
+/// One after which less than this is left is taken back.
+const LOSS: f64 = 0.95;
+/// Traffic, or room, that differs by this factor later on is for others to explain.
+const OTHER: f64 = 1.25;
+
+/// The last change of a pair.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Patience {
+    at_ms: u64,
+    rest_ms: u64,
+    before: Seen,
+    /// What was seen when the change had taken effect.
+    settled: Option<Seen>,
+    /// The weights before.
+    pub weights: Vec<u8>,
+    taken_back: bool,
+    pub reason: Reason,
+}
+
+impl Patience {
+    /// A change of `weights` at `now_ms`, after the change before.
+    pub fn after(
+        last: Option<&Self>,
+        now_ms: u64,
+        seen: Seen,
+        weights: Vec<u8>,
+        reason: Reason,
+    ) -> Self {
+        let rest_ms = match (last, reason) {
+            (None, _) | (_, Reason::Alone | Reason::GivesWay) => REST_MS,
+            (Some(last), _) if last.others_changed(seen) => REST_MS,
+            (Some(last), _) if last.gained() => (last.rest_ms / 2).max(REST_MS),
+            (Some(last), Reason::Full) if last.taken_back => last.rest_ms,
+            (Some(last), _) => (LONGER * last.rest_ms).min(REST_MOST_MS),
+        };
+        let (settled, taken_back) = (None, false);
+        Self { at_ms: now_ms, rest_ms, before: seen, settled, weights, taken_back, reason }
+    }
+
+    /// Has the change had no time yet to take effect?
+    pub const fn rests(&self, now_ms: u64) -> bool {
+        now_ms < self.at_ms + REST_MS
+    }
+
+    /// Looks at what the change has brought. Returns whether it is to be taken back.
+    pub fn look(&mut self, seen: Seen) -> bool {
+        let settled = *self.settled.get_or_insert(seen);
+        let lost = settled.total < LOSS * self.before.total && !self.others_changed(seen);
+        lost && !self.taken_back && self.reason == Reason::Full
+    }
+
+    /// The change is taken back at `now_ms`.
+    pub fn take_back(&mut self, now_ms: u64) {
+        self.rest_ms = (LONGER * self.rest_ms).min(REST_MOST_MS);
+        (self.at_ms, self.settled, self.taken_back) = (now_ms, None, true);
+    }
+
+    /// May there be a change for this reason?
+    pub fn allows(&self, now_ms: u64, seen: Seen, reason: Reason) -> bool {
+        reason != Reason::Full
+            || now_ms >= self.at_ms + self.rest_ms
+            || self.gained()
+            || self.others_changed(seen)
+    }
+
+    /// Has the change brought something?
+    fn gained(&self) -> bool {
+        let more = |settled: Seen| settled.total > GAIN * self.before.total;
+        !self.taken_back && self.reason == Reason::Full && self.settled.is_some_and(more)
+    }
+
+    /// Have others changed something since the change took effect?
+    fn others_changed(&self, seen: Seen) -> bool {
+        let differs = |a: f64, b: f64| a > OTHER * b || b > OTHER * a;
+        self.settled.is_some_and(|settled| {
+            differs(seen.total, settled.total) || seen.room > OTHER * settled.room
+        })
+    }
+}
