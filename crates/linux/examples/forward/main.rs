@@ -17,7 +17,8 @@
 //! - CPU: of the whole process per frame that arrived, the generator's part included; `engine` is
 //!   that of the engine's thread alone.
 //! - Round trip: one frame there and one back between two blocking sockets on the first core, with
-//!   the engine on the second or on the first as well, less the same over the cable vs1 - vd1.
+//!   the engine on the second or on the first as well, less the same over the cable vs1 - vd1. Across cores
+//!   that includes two wake-ups of a process by another core; `polled` has none, as one process polls both sockets.
 //! - TCP: `tcp.rs` says how; `chain.rs` of a source that pushes and a node that pops.
 
 mod chain;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
 use pnet::packet::ethernet::{EtherTypes, MutableEthernetPacket};
@@ -101,6 +103,7 @@ fn main() -> anyhow::Result<()> {
         "packet_to_kernel_hairpin": of(&|r| r.packet[1].rate / r.kernel[1].rate),
         "round_trip_us": of(&|r| r.direct_us),
         "added_round_trip_across_cores_us": of(&|r| r.across_us - r.direct_us),
+        "added_round_trip_across_cores_polled_us": of(&|r| r.polled_us - r.polled_direct_us),
         "added_round_trip_one_core_us": of(&|r| r.same_us - r.direct_us),
         "tcp": tcp(0),
         "tcp_hosts_with_cores_of_their_own": tcp(1),
@@ -134,6 +137,8 @@ struct Round {
     direct_us: f64,
     across_us: f64,
     same_us: f64,
+    polled_us: f64,
+    polled_direct_us: f64,
     /// As [`tcp::spread`] without and with cores of their own; `chain` alike.
     tcp: Vec<Tcp>,
     chain: Vec<Rates>,
@@ -186,18 +191,30 @@ impl Scene {
             self.rate(labelled(HAIRPIN), true, duration)?,
         ];
         let across_us = self.round_trip(true)?;
+        let polled_us = self.polled_round_trip(true)?;
         engine.stop();
         let engine = self.engine(0)?;
         let same_us = self.round_trip(true)?;
         engine.stop();
         let direct_us = self.round_trip(false)?;
+        let polled_direct_us = self.polled_round_trip(false)?;
         let (mut tcp, mut chain) = (Vec::new(), Vec::new());
         for own in [false, true] {
             tcp::spread(&self.source, &self.sink, own)?;
             tcp.push(tcp::round(&self.source, &self.sink, &self.tcp, 2 * duration)?);
             chain.push(chain::round(&self.source, &self.sink, &self.chain, 2 * duration)?);
         }
-        Ok(Round { kernel, packet, direct_us, across_us, same_us, tcp, chain })
+        Ok(Round {
+            kernel,
+            packet,
+            direct_us,
+            across_us,
+            same_us,
+            polled_us,
+            polled_direct_us,
+            tcp,
+            chain,
+        })
     }
 
     /// The engine with one thread, on core number `core`.
@@ -231,13 +248,7 @@ impl Scene {
     /// The median of many round trips between source and sink, in microseconds: labelled and through
     /// the node, or directly.
     fn round_trip(&self, through: bool) -> anyhow::Result<f64> {
-        let (near, far) = if through { ("vs0", "vd0") } else { ("vs1", "vd1") };
-        let (to_sink, to_source) = match through {
-            true => (self.node, self.table.mac(1).context("vf1")?),
-            false => (self.sink.call(|| mac("vd1"))?, self.source.call(|| mac("vs1"))?),
-        };
-        let label = |label| through.then_some(label);
-        let (there, back) = (label(TO_SINK), label(TO_SOURCE));
+        let Ends { near, far, to_sink, to_source, there, back } = self.ends(through)?;
         let echo = self.sink.begin(move || {
             pin([0])?;
             let answer = frame(to_source, mac(far)?, back, [10, 1, 0, 9]);
@@ -266,6 +277,63 @@ impl Scene {
         })?;
         echo.recv()??;
         Ok(median)
+    }
+
+    /// The same by one process on the first core that polls both sockets.
+    fn polled_round_trip(&self, through: bool) -> anyhow::Result<f64> {
+        let Ends { near, far, to_sink, to_source, there, back } = self.ends(through)?;
+        let (sink, answer) = self.sink.call(move || {
+            let socket = listener(far)?;
+            socket.set_nonblocking(true)?;
+            Ok((socket, frame(to_source, mac(far)?, back, [10, 1, 0, 9])))
+        })?;
+        self.source.call(move || {
+            pin([0])?;
+            let source = listener(near)?;
+            source.set_nonblocking(true)?;
+            let question = frame(to_sink, mac(near)?, there, [10, 2, 0, 9]);
+            let mut turns = Vec::with_capacity(TURNS);
+            for _ in 0..TURNS {
+                let start = Instant::now();
+                pass(&source, &question, &sink)?;
+                pass(&sink, &answer, &source)?;
+                turns.push(start.elapsed().as_secs_f64() * 1e6);
+            }
+            Ok(median(turns.into_iter()))
+        })
+    }
+
+    fn ends(&self, through: bool) -> anyhow::Result<Ends> {
+        let (near, far) = if through { ("vs0", "vd0") } else { ("vs1", "vd1") };
+        let (to_sink, to_source) = match through {
+            true => (self.node, self.table.mac(1).context("vf1")?),
+            false => (self.sink.call(|| mac("vd1"))?, self.source.call(|| mac("vs1"))?),
+        };
+        let label = |label| through.then_some(label);
+        Ok(Ends { near, far, to_sink, to_source, there: label(TO_SINK), back: label(TO_SOURCE) })
+    }
+}
+
+/// Between which interfaces frames go there and back, to which MACs and with which labels.
+struct Ends {
+    near: &'static str,
+    far: &'static str,
+    to_sink: Mac,
+    to_source: Mac,
+    there: Option<Label>,
+    back: Option<Label>,
+}
+
+/// Sends `frame` by one socket and polls the other until it is there.
+fn pass(from: &Socket, frame: &[u8], to: &Socket) -> anyhow::Result<()> {
+    from.send(frame)?;
+    let (sent, mut buffer) = (Instant::now(), [0; 256]);
+    loop {
+        match nix::unistd::read(to, &mut buffer) {
+            Ok(_) => return Ok(()),
+            Err(Errno::EAGAIN) => ensure!(sent.elapsed() < Duration::from_secs(2), "nothing came"),
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

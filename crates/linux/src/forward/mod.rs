@@ -44,9 +44,10 @@ pub use push::{PushCounters, Pusher};
 
 use self::arrivals::Arrivals;
 use self::outbound::Outbounds;
+use self::port::Inbound;
 use self::rest::Rest;
 use self::shared::Shared;
-use self::worker::{Inbound, Worker};
+use self::worker::Worker;
 use crate::sys::packet;
 
 /// Configuration of a `packet` forwarding engine: interfaces, threads, sizes of receive rings and
@@ -102,7 +103,6 @@ struct Held {
 
 struct Running {
     wake: UnixStream,
-    arrivals: Arc<Arrivals>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -157,10 +157,7 @@ impl ForwardingEngine {
         wake.set_nonblocking(true).map_err(refused)?;
         let sockets = self.ports.iter().map(|port| port.sockets[number].clone());
         let threads = self.shared.threads();
-        let arrivals = Arc::new(Arrivals::new(&woken).map_err(refused)?);
-        for inbound in &inbound {
-            arrivals.add(inbound.port, &inbound.receive).map_err(refused)?;
-        }
+        let arrivals = Arrivals::new(&woken).map_err(refused)?;
         let worker = Worker {
             shared: self.shared.clone(),
             number,
@@ -168,14 +165,14 @@ impl ForwardingEngine {
             outbounds: Outbounds::new(config.buffer.part(threads), sockets),
             wake: woken,
             rest: Rest::new(config.watch),
-            arrivals: arrivals.clone(),
+            arrivals,
             watched: Vec::new(),
         };
         let thread = std::thread::Builder::new()
             .name(name.clone())
             .spawn(move || worker.run())
             .map_err(refused)?;
-        Ok(Running { wake, arrivals, thread: Some(thread) })
+        Ok(Running { wake, thread: Some(thread) })
     }
 
     /// Replaces the table: every thread uses the new one from its next batch on. No frame is lost.
@@ -223,10 +220,6 @@ impl ForwardingEngine {
         let send = |_: &_| port::send(interface, &state).map(Arc::new);
         let sockets = self.threads.iter().map(send).collect::<Result<Vec<_>, _>>()?;
         let owner = port % self.threads.len();
-        self.threads[owner]
-            .arrivals
-            .add(port, &receive)
-            .map_err(ForwardError::refused(interface, "wait for frames"))?;
         for (number, socket) in sockets.iter().enumerate() {
             self.shared.notify(number, |news| news.send.push((port, socket.clone())));
         }

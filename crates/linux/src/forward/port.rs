@@ -28,6 +28,12 @@ pub(super) struct Receive {
     pub ring: PacketRing,
 }
 
+/// A port whose frames a thread receives.
+pub(super) struct Inbound {
+    pub port: usize,
+    pub receive: Receive,
+}
+
 /// Reads the present state of the NIC and checks its MAC address.
 pub(super) fn look(interface: &str, planned: Option<Mac>) -> Result<NicState, ForwardError> {
     let state = nic(interface)

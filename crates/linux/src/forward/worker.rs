@@ -18,7 +18,7 @@ use tresse_frame::mpls;
 use super::arrivals::Arrivals;
 use super::counters::PortCounting;
 use super::outbound::Outbounds;
-use super::port::Receive;
+use super::port::{Inbound, Receive};
 use super::rest::Rest;
 use super::shared::{Loaded, News, Shared};
 use crate::sys::ring::Slot;
@@ -28,21 +28,6 @@ const BATCH: usize = packet::MOST;
 /// Bytes of the longest frame that segmentation offload makes, with its offload header.
 const LONG: usize = OFFLOAD_HEADER + 18 + (1 << 16) + 64;
 
-/// A port whose frames this thread receives.
-pub(super) struct Inbound {
-    pub port: usize,
-    pub receive: Receive,
-}
-
-impl Inbound {
-    /// Handles a socket error: the interface went down.
-    fn failed(&self, shared: &Shared) {
-        if let Ok(Some(_)) = self.receive.socket.take_error() {
-            shared.ports[self.port].running.store(false, Relaxed);
-        }
-    }
-}
-
 /// The state of one forwarding thread.
 pub(super) struct Worker {
     pub shared: Arc<Shared>,
@@ -51,8 +36,8 @@ pub(super) struct Worker {
     pub outbounds: Outbounds,
     pub wake: UnixStream,
     pub rest: Rest,
-    pub arrivals: Arc<Arrivals>,
-    /// Descriptors that it polls while frames wait for room; a field to keep its memory.
+    pub arrivals: Arrivals,
+    /// Descriptors that it polls while frames wait for room, or where it cannot register ports; a field to keep its memory.
     pub watched: Vec<libc::pollfd>,
 }
 
@@ -73,14 +58,19 @@ impl Worker {
                 }
                 self.take(news);
             }
-            let mut busy = false;
+            let mut found = 0;
             for inbound in &mut self.inbound {
-                busy |= serve(inbound, &mut self.outbounds, &self.shared, &loaded, &mut long);
+                found += serve(inbound, &mut self.outbounds, &self.shared, &loaded, &mut long);
             }
-            if self.outbounds.are_blocked() {
-                busy |= self.outbounds.flush(|port| &self.shared.ports[port]);
-            }
-            if !busy {
+            let blocked = self.outbounds.are_blocked();
+            let sent = blocked && self.outbounds.flush(|port| &self.shared.ports[port]);
+            if found > 0 {
+                self.rest.found(found);
+                if self.rest.is_under_load() {
+                    self.arrivals.withdraw(&self.inbound);
+                }
+            } else if !sent {
+                self.rest.found_none();
                 self.pause(seen);
             }
         }
@@ -93,6 +83,7 @@ impl Worker {
         for (port, receive) in news.receive {
             if let Some(inbound) = self.inbound.iter_mut().find(|i| i.port == port) {
                 inbound.receive = receive;
+                self.arrivals.changed();
             }
         }
     }
@@ -103,10 +94,12 @@ impl Worker {
         let news = || self.shared.generation.load(Relaxed) != generation;
         let seen = || inbound.iter().any(|i| i.receive.ring.ready()) || news();
         if !self.outbounds.are_blocked() {
-            if !self.rest.watch(seen) {
-                self.sleep();
+            if self.rest.watch(seen) {
+                return;
             }
-            return;
+            if self.arrivals.register(&self.inbound) {
+                return self.sleep();
+            }
         }
         let timeout = self.outbounds.timeout();
         let full = self.outbounds.full();
@@ -120,7 +113,7 @@ impl Worker {
         }
         for (inbound, watched) in inbound.iter().zip(&self.watched[1..]) {
             if watched.revents & libc::POLLERR != 0 {
-                inbound.failed(&self.shared);
+                failed(inbound, &self.shared);
             }
         }
         if self.watched[0].revents != 0 {
@@ -130,10 +123,10 @@ impl Worker {
 
     /// Blocks until there is a frame or a change.
     fn sleep(&self) {
-        let failed = |port| {
-            self.inbound.iter().filter(|i| i.port == port).for_each(|i| i.failed(&self.shared));
+        let port_failed = |port| {
+            self.inbound.iter().filter(|i| i.port == port).for_each(|i| failed(i, &self.shared));
         };
-        if self.arrivals.wait(failed) {
+        if self.arrivals.wait(port_failed) {
             self.woken();
         }
     }
@@ -144,17 +137,24 @@ impl Worker {
     }
 }
 
-/// Forwards one batch of received frames. Returns whether there were any.
+/// Handles a socket error: the interface went down.
+fn failed(inbound: &Inbound, shared: &Shared) {
+    if let Ok(Some(_)) = inbound.receive.socket.take_error() {
+        shared.ports[inbound.port].running.store(false, Relaxed);
+    }
+}
+
+/// Forwards one batch of received frames. Returns how many.
 fn serve(
     inbound: &mut Inbound,
     outbounds: &mut Outbounds,
     shared: &Shared,
     loaded: &Loaded,
     long: &mut [u8],
-) -> bool {
+) -> usize {
     let Receive { socket, ring } = &mut inbound.receive;
     if !ring.ready() {
-        return false;
+        return 0;
     }
     let port = &shared.ports[inbound.port];
     let mut going = SmallVec::<[(usize, &[u8]); BATCH]>::new();
@@ -178,7 +178,7 @@ fn serve(
         }
     }
     if taken == 0 {
-        return false;
+        return 0;
     }
     port.received.add(taken as u64, received);
     dispatch(&going, outbounds, shared);
@@ -187,7 +187,7 @@ fn serve(
     if losing {
         count_lost(socket, port);
     }
-    true
+    taken
 }
 
 /// Sends a batch, port by port and in order.
