@@ -176,6 +176,13 @@ impl Index {
         self.paths.chunk_by(|a, b| a.id.dst == b.id.dst)
     }
 
+    /// The paths from the node to a destination.
+    pub(super) fn pair(&self, dst: NodeId) -> &[PathEntry] {
+        let from = self.paths.partition_point(|path| path.id.dst < dst);
+        let count = self.paths[from..].partition_point(|path| path.id.dst == dst);
+        &self.paths[from..from + count]
+    }
+
     /// Do nodes route, and watch the hops to their neighbours? Else they watch planned paths.
     pub(super) fn goes_by_hops(&self) -> bool {
         self.remaining.as_ref().is_some_and(|remaining| !remaining.joins_paths())

@@ -24,7 +24,7 @@ pub struct KeptFree {
     pub rested: BTreeSet<PathId>,
     /// Those that cross a drained part.
     pub drained: BTreeSet<PathId>,
-    /// By destination: how its paths share its traffic, where an operator says so.
+    /// By destination: how its paths share its traffic, where an operator says so or detours are in use.
     pub shares: BTreeMap<Prefix, Shares>,
 }
 

@@ -63,24 +63,20 @@ impl Sampler {
     /// `ENETDOWN` once after the interface went down; the sampler stays usable.
     pub fn take(&mut self, mut each: impl FnMut(SampledHeaders, u64)) -> io::Result<()> {
         let mut samples = Vec::new();
-        loop {
-            let mut taken = 0;
-            for slot in self.ring.frames(SLOTS) {
-                taken += 1;
-                let frame = slot.bytes.get(OFFLOAD_HEADER..).unwrap_or_default();
-                let headers = match self.ethernet {
-                    true => SampledHeaders::of_frame(frame),
-                    false => SampledHeaders::of_packet(frame),
-                };
-                let vid = slot.tag.map(|(_, tci)| tresse_base::id::Vid(tci & 0xfff));
-                let headers = headers.map(|of| SampledHeaders { vid: of.vid.or(vid), ..of });
-                samples.extend(headers.map(|headers| (headers, slot.wire as u64)));
-            }
-            if taken == 0 {
-                break;
-            }
-            self.ring.release(taken);
+        let mut taken = 0;
+        // One ring and no more, however fast others come.
+        for slot in self.ring.frames(SLOTS) {
+            taken += 1;
+            let frame = slot.bytes.get(OFFLOAD_HEADER..).unwrap_or_default();
+            let headers = match self.ethernet {
+                true => SampledHeaders::of_frame(frame),
+                false => SampledHeaders::of_packet(frame),
+            };
+            let vid = slot.tag.map(|(_, tci)| tresse_base::id::Vid(tci & 0xfff));
+            let headers = headers.map(|of| SampledHeaders { vid: of.vid.or(vid), ..of });
+            samples.extend(headers.map(|headers| (headers, slot.wire as u64)));
         }
+        self.ring.release(taken);
         let lost = u64::from(packet::take_lost(self.socket.as_fd())?);
         let count = samples.len() as u64;
         for (headers, bytes) in samples {

@@ -12,13 +12,14 @@ mod tests;
 mod wires;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use tresse_base::id::{NodeId, PathId};
 use tresse_liveness::records::WireLoad;
 use tresse_topology::path::Crossing;
 
-use self::patience::Patience;
-use self::shares::{Decision, PathUse, Reason};
+use self::patience::{Patience, reconsider};
+use self::shares::{Pair, PathUse, Reason};
 use self::wires::{Own, PairLoads, Wires};
 use super::index::PathEntry;
 use super::kept_free::KeptFree;
@@ -38,6 +39,9 @@ const AGAIN_MS: u64 = 10_000;
 pub(super) struct Adaptive {
     /// Digest of the plan that all of this is of.
     plan: [u8; 8],
+    wires: Wires,
+    /// The destinations of the plan, by each of their addresses.
+    destinations: BTreeMap<IpAddr, NodeId>,
     /// By destination: the weights of its paths, where they are not those of the plan.
     weights: BTreeMap<NodeId, Vec<u8>>,
     /// When they were last changed, and why.
@@ -88,16 +92,15 @@ impl Adaptive {
     /// before.
     pub fn sent(&mut self, plan: &Prepared, sent: &Sent, beside: &Beside<'_>) -> bool {
         if self.plan != plan.digest() {
-            *self = Self { plan: plan.digest(), ..Self::default() };
+            let (wires, destinations) = (Wires::of(plan), destinations(plan));
+            *self = Self { plan: plan.digest(), wires, destinations, ..Self::default() };
         }
-        let wires = Wires::of(plan);
-        let by_path = by_path(plan, sent);
-        let own = Own::of(plan, &wires, &by_path, sent);
-        self.say(&wires, &own, beside.now);
-        let others = wires.said(beside.others.iter().copied().flatten());
-        self.by_path.clone_from(&by_path);
+        self.by_path = self.by_path(plan, sent);
+        let own = Own::of(plan, &self.wires, &self.by_path, sent);
+        self.say(&own, beside.now);
+        let others = self.wires.said(beside.others.iter().copied().flatten());
         self.foreign.swap(0, 1);
-        self.foreign[0] = wires.foreign(&others, &own);
+        self.foreign[0] = self.wires.foreign(&others, &own);
         self.held.retain(|_, until| beside.now < *until);
         let mut moved = false;
         for pair in plan.index.pairs() {
@@ -106,23 +109,46 @@ impl Adaptive {
                 self.weights.remove(&pair[0].id.dst);
                 self.changed.remove(&pair[0].id.dst);
             } else {
-                let loads = wires.beside(&others, &own, &self.foreign, pair);
-                moved |= self.balance(pair, &by_path, &loads, beside);
+                let loads = self.wires.without(pair, &others, &own, &self.foreign);
+                moved |= self.balance(pair, &loads, beside);
             }
         }
         moved
     }
 
+    /// Bytes a second by path.
+    fn by_path(&self, plan: &Prepared, sent: &Sent) -> BTreeMap<PathId, f64> {
+        let mut by_path: BTreeMap<PathId, f64> = BTreeMap::new();
+        for traffic in &sent.traffic {
+            let Some(dst) = self.destinations.get(&traffic.destination) else { continue };
+            let goes_by = |path: &&PathEntry| {
+                let to = path.nexthops.iter().find(|(to, _)| to.address == traffic.destination);
+                to.is_some_and(|(_, nexthop)| {
+                    let interface = plan.interfaces.get(&nexthop.interface);
+                    nexthop.labels == traffic.labels
+                        && interface.is_some_and(|of| {
+                            of.parent == traffic.nic && of.vid.map(|vid| vid.0) == traffic.vid
+                        })
+                })
+            };
+            if let Some(path) = plan.index.pair(*dst).iter().find(goes_by) {
+                let rate = traffic.bytes as f64 * 1000.0 / sent.elapsed_ms as f64;
+                *by_path.entry(path.id).or_default() += rate;
+            }
+        }
+        by_path
+    }
+
     /// Says to all others what this node sends, if that is news.
-    fn say(&mut self, wires: &Wires, own: &Own, now: u64) {
-        let says = wires.says(own);
+    fn say(&mut self, own: &Own, now: u64) {
+        let says = self.wires.says(own);
         let before = self.said.iter().map(|load| ((load.wire, load.kind), load.rate));
         let before: BTreeMap<_, _> = before.collect();
         let is_news = |load: &WireLoad| {
             let before =
                 before.get(&(load.wire, load.kind)).map_or(0, |rate| rate.bytes_per_second());
             let change = load.rate.bytes_per_second().abs_diff(before) as f64;
-            change > NEWS * wires.capacity_of(load.wire)
+            change > NEWS * self.wires.capacity_of(load.wire)
         };
         let gone =
             |load: &WireLoad| !says.iter().any(|of| (of.wire, of.kind) == (load.wire, load.kind));
@@ -133,26 +159,17 @@ impl Adaptive {
     }
 
     /// Decides how a pair shares its traffic. Returns whether otherwise than before.
-    fn balance(
-        &mut self,
-        pair: &[PathEntry],
-        by_path: &BTreeMap<PathId, f64>,
-        loads: &PairLoads,
-        beside: &Beside<'_>,
-    ) -> bool {
+    fn balance(&mut self, pair: &[PathEntry], loads: &PairLoads, beside: &Beside<'_>) -> bool {
         let (dst, at) = (pair[0].id.dst, beside.now);
-        let sends = pair.iter().any(|path| by_path.contains_key(&path.id));
+        let sends = pair.iter().any(|path| self.by_path.contains_key(&path.id));
         if !sends && !self.weights.contains_key(&dst) {
-            return false;
-        }
-        if self.changed.get(&dst).is_some_and(|last| last.rests(at)) {
             return false;
         }
         let path = |path: &PathEntry| PathUse {
             planned: path.weight,
             usable: (beside.usable)(path),
             held: self.held.contains_key(&path.id),
-            sent: by_path.get(&path.id).copied().unwrap_or_default(),
+            sent: self.by_path.get(&path.id).copied().unwrap_or_default(),
             wires: path.wires.iter().map(|wire| loads.place(*wire)).collect(),
         };
         let mut paths: Vec<PathUse> = pair.iter().map(path).collect();
@@ -166,28 +183,14 @@ impl Adaptive {
             Some(weights) => weights.clone(),
             None => shares::planned(&paths),
         };
-        let in_the_way = shares::in_the_way(&paths, &loads.loads, &now);
-        for rank in &in_the_way {
-            self.held.insert(pair[*rank].id, at + HELD_MS);
+        let traffic = Pair::of(&paths, &loads.loads);
+        for rank in traffic.in_the_way(&now) {
+            self.held.insert(pair[rank].id, at + HELD_MS);
         }
-        let seen = shares::seen(&paths, &loads.loads);
-        let mut last = self.changed.get_mut(&dst);
-        let lost = last.as_mut().is_some_and(|last| last.look(seen));
-        let weights = match (shares::decide(&paths, &loads.loads, &now), last) {
-            (Some(Decision { weights, reason }), last)
-                if last.as_ref().is_none_or(|last| last.allows(at, seen, reason))
-                    && !(lost && reason == Reason::Full) =>
-            {
-                let patience = Patience::after(last.as_deref(), at, seen, now, reason);
-                self.changed.insert(dst, patience);
-                weights
-            }
-            (_, Some(last)) if lost => {
-                last.take_back(at);
-                last.weights.clone()
-            }
-            _ => return false,
-        };
+        let mut last = self.changed.remove(&dst);
+        let weights = reconsider(&traffic, &now, &mut last, at);
+        self.changed.extend(last.map(|last| (dst, last)));
+        let Some(weights) = weights else { return false };
         match weights == shares::planned(&paths) {
             true => drop(self.weights.remove(&dst)),
             false => drop(self.weights.insert(dst, weights)),
@@ -214,29 +217,11 @@ impl Adaptive {
     }
 }
 
-/// Bytes a second by path.
-fn by_path(plan: &Prepared, sent: &Sent) -> BTreeMap<PathId, f64> {
-    let mut pairs = BTreeMap::new();
-    for pair in plan.index.pairs() {
-        pairs.extend(pair[0].nexthops.iter().map(|(to, _)| (to.address, pair)));
-    }
-    let mut by_path: BTreeMap<PathId, f64> = BTreeMap::new();
-    for traffic in &sent.traffic {
-        let Some(pair) = pairs.get(&traffic.destination) else { continue };
-        let goes_by = |path: &&PathEntry| {
-            let to = path.nexthops.iter().find(|(to, _)| to.address == traffic.destination);
-            to.is_some_and(|(_, nexthop)| {
-                let interface = plan.interfaces.get(&nexthop.interface);
-                nexthop.labels == traffic.labels
-                    && interface.is_some_and(|of| {
-                        of.parent == traffic.nic && of.vid.map(|vid| vid.0) == traffic.vid
-                    })
-            })
-        };
-        if let Some(path) = pair.iter().find(goes_by) {
-            let rate = traffic.bytes as f64 * 1000.0 / sent.elapsed_ms as f64;
-            *by_path.entry(path.id).or_default() += rate;
-        }
-    }
-    by_path
+/// The destinations of a plan, by each of their addresses.
+fn destinations(plan: &Prepared) -> BTreeMap<IpAddr, NodeId> {
+    let of = |pair: &[PathEntry]| {
+        let (dst, addresses) = (pair[0].id.dst, pair[0].nexthops.iter());
+        addresses.map(move |(to, _)| (to.address, dst)).collect::<Vec<_>>()
+    };
+    plan.index.pairs().flat_map(of).collect()
 }

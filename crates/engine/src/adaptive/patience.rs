@@ -1,10 +1,10 @@
 //! When a pair may have other weights again. A change that brought nothing is followed by longer and longer rests, and one
 //! that cost something is taken back, so that flows which no weights can divide are left in peace.
 
-use super::shares::{Reason, Seen};
+use super::shares::{Decision, Pair, Reason, Seen};
 
 /// Weights change at most once in this time.
-pub(super) const REST_MS: u64 = 2000;
+const REST_MS: u64 = 2000;
 const REST_MOST_MS: u64 = 256_000;
 /// By this factor a rest grows after a change in vain.
 const LONGER: u64 = 4;
@@ -24,14 +24,39 @@ pub(super) struct Patience {
     /// What was seen when the change had taken effect.
     settled: Option<Seen>,
     /// The weights before.
-    pub weights: Vec<u8>,
+    weights: Vec<u8>,
     taken_back: bool,
     pub reason: Reason,
 }
 
+/// New weights of a pair, if it is time for any. `now`: the present weights; `last`: the last change, from now on this
+/// one.
+pub(super) fn reconsider(
+    pair: &Pair<'_>,
+    now: &[u8],
+    last: &mut Option<Patience>,
+    now_ms: u64,
+) -> Option<Vec<u8>> {
+    if last.as_ref().is_some_and(|last| last.rests(now_ms)) {
+        return None;
+    }
+    let seen = pair.seen();
+    let lost = last.as_mut().is_some_and(|last| last.look(seen));
+    if let Some(Decision { weights, reason }) = pair.decide(now) {
+        let allowed = last.as_ref().is_none_or(|last| last.allows(now_ms, seen, reason));
+        if allowed && !(lost && reason == Reason::Full) {
+            *last = Some(Patience::after(last.as_ref(), now_ms, seen, now.to_vec(), reason));
+            return Some(weights);
+        }
+    }
+    let last = last.as_mut().filter(|_| lost)?;
+    last.take_back(now_ms);
+    Some(last.weights.clone())
+}
+
 impl Patience {
     /// A change of `weights` at `now_ms`, after the change before.
-    pub fn after(
+    fn after(
         last: Option<&Self>,
         now_ms: u64,
         seen: Seen,
@@ -50,25 +75,25 @@ impl Patience {
     }
 
     /// Has the change had no time yet to take effect?
-    pub const fn rests(&self, now_ms: u64) -> bool {
+    const fn rests(&self, now_ms: u64) -> bool {
         now_ms < self.at_ms + REST_MS
     }
 
     /// Looks at what the change has brought. Returns whether it is to be taken back.
-    pub fn look(&mut self, seen: Seen) -> bool {
+    fn look(&mut self, seen: Seen) -> bool {
         let settled = *self.settled.get_or_insert(seen);
         let lost = settled.total < LOSS * self.before.total && !self.others_changed(seen);
         lost && !self.taken_back && self.reason == Reason::Full
     }
 
     /// The change is taken back at `now_ms`.
-    pub fn take_back(&mut self, now_ms: u64) {
+    fn take_back(&mut self, now_ms: u64) {
         self.rest_ms = (LONGER * self.rest_ms).min(REST_MOST_MS);
         (self.at_ms, self.settled, self.taken_back) = (now_ms, None, true);
     }
 
     /// May there be a change for this reason?
-    pub fn allows(&self, now_ms: u64, seen: Seen, reason: Reason) -> bool {
+    fn allows(&self, now_ms: u64, seen: Seen, reason: Reason) -> bool {
         reason != Reason::Full
             || now_ms >= self.at_ms + self.rest_ms
             || self.gained()

@@ -1,7 +1,7 @@
 //! How a pair of nodes shares its traffic between its own paths and its detours, by what the wires carry
 //! (big-fat-switches-ring-clique-reflector, section 5: idle links are found at run time).
 //!
-//! - Detours are used once a wire of the pair's own paths is full that they do not cross, and left when the own paths
+//! - Detours are used once a wire of the own paths is full that they do not cross, and left when the own paths
 //!   alone would do again.
 //! - The own paths of others come first: a detour takes what they leave, less a part by which they can be seen to grow,
 //!   and gives way fast where such a wire is full; for a while it then gets no more.
@@ -95,46 +95,6 @@ impl Reason {
     }
 }
 
-/// The used detours that are in the way of others' own traffic, by place among the paths.
-pub(super) fn in_the_way(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Vec<usize> {
-    let pair = Pair::of(paths, loads);
-    let used = (0..paths.len()).filter(|at| paths[*at].planned == 0 && now[*at] > 0);
-    used.filter(|at| paths[*at].usable && pair.is_in_the_way(*at)).collect()
-}
-
-/// What a pair sends, and what its detours have room for.
-pub(super) fn seen(paths: &[PathUse], loads: &[Load]) -> Seen {
-    let pair = Pair::of(paths, loads);
-    let room = |path: &PathUse| {
-        path.wires.iter().map(|wire| pair.room(*wire)).fold(f64::INFINITY, f64::min)
-    };
-    let detours = paths.iter().filter(|path| path.planned == 0 && path.usable);
-    Seen { total: pair.total(), room: detours.map(room).sum() }
-}
-
-/// How a pair shares its traffic from now on; `None`: as before. `now`: the present weights.
-pub(super) fn decide(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Option<Decision> {
-    let pair = Pair::of(paths, loads);
-    let is_detour = |at: usize| paths[at].planned == 0;
-    let active = (0..paths.len()).any(|at| is_detour(at) && now[at] > 0);
-    let back = |reason| {
-        let weights = planned(paths);
-        (active && weights != now).then_some(Decision { weights, reason })
-    };
-    if pair.is_idle() || active && pair.would_do_alone(ALONE) {
-        return back(Reason::Alone);
-    }
-    if active && pair.would_do_alone(VAIN) {
-        return back(Reason::Vain);
-    }
-    let in_the_way = !in_the_way(paths, loads, now).is_empty();
-    let reason = if in_the_way { Reason::GivesWay } else { Reason::Full };
-    match balanced(&pair, now)? {
-        weights if weights == planned(paths) => back(reason),
-        weights => Some(Decision { weights, reason }),
-    }
-}
-
 /// The weights by which a pair would fill its paths; `None`: the present ones.
 fn balanced(pair: &Pair<'_>, now: &[u8]) -> Option<Vec<u8>> {
     let paths = pair.paths;
@@ -176,7 +136,7 @@ fn balanced(pair: &Pair<'_>, now: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A pair, and what its paths cross.
-struct Pair<'a> {
+pub(super) struct Pair<'a> {
     paths: &'a [PathUse],
     loads: &'a [Load],
     /// By wire: what the pair itself sends over it.
@@ -184,12 +144,53 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    fn of(paths: &'a [PathUse], loads: &'a [Load]) -> Self {
+    /// `loads` without what the pair sends itself.
+    pub fn of(paths: &'a [PathUse], loads: &'a [Load]) -> Self {
         let mut own = vec![0.0; loads.len()];
         for path in paths {
             path.wires.iter().for_each(|wire| own[*wire] += path.sent);
         }
         Self { paths, loads, own }
+    }
+
+    /// How it shares its traffic from now on; `None`: as before. `now`: the present weights.
+    pub fn decide(&self, now: &[u8]) -> Option<Decision> {
+        let paths = self.paths;
+        let active = paths.iter().zip(now).any(|(path, now)| path.planned == 0 && *now > 0);
+        let back = |reason| {
+            let weights = planned(paths);
+            (active && weights != now).then_some(Decision { weights, reason })
+        };
+        if self.is_idle() || active && self.would_do_alone(ALONE) {
+            return back(Reason::Alone);
+        }
+        if active && self.would_do_alone(VAIN) {
+            return back(Reason::Vain);
+        }
+        let in_the_way = self.in_the_way(now).next().is_some();
+        let reason = if in_the_way { Reason::GivesWay } else { Reason::Full };
+        match balanced(self, now)? {
+            weights if weights == planned(paths) => back(reason),
+            weights => Some(Decision { weights, reason }),
+        }
+    }
+
+    /// The used detours that are in the way of others' own traffic, by place among the paths.
+    pub fn in_the_way(&self, now: &[u8]) -> impl Iterator<Item = usize> {
+        let is_used = |at: &usize| {
+            let path = &self.paths[*at];
+            path.planned == 0 && path.usable && now[*at] > 0
+        };
+        (0..self.paths.len()).filter(is_used).filter(|at| self.is_in_the_way(*at))
+    }
+
+    /// What it sends, and what its detours have room for.
+    pub fn seen(&self) -> Seen {
+        let room = |path: &PathUse| {
+            path.wires.iter().map(|wire| self.room(*wire)).fold(f64::INFINITY, f64::min)
+        };
+        let detours = self.paths.iter().filter(|path| path.planned == 0 && path.usable);
+        Seen { total: self.total(), room: detours.map(room).sum() }
     }
 
     fn total(&self) -> f64 {

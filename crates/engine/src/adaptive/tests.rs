@@ -4,10 +4,8 @@
 use proptest::prelude::*;
 use tresse_base::random::Random;
 
-use super::patience::Patience;
-use super::shares::{
-    Decision, Load, PathUse, Reason, decide, in_the_way, planned, seen as seen_of,
-};
+use super::patience::{Patience, reconsider};
+use super::shares::{Load, Pair, PathUse, Reason, planned};
 
 const WIRE: f64 = 100.0;
 /// More than any wire carries, by a single flow.
@@ -145,30 +143,14 @@ impl Network {
                     wires: wires.clone(),
                 })
                 .collect();
-            for path in in_the_way(&paths, &seen[at], &sender.weights) {
+            let pair = Pair::of(&paths, &seen[at]);
+            for path in pair.in_the_way(&sender.weights) {
                 sender.held[path] = self.now + 30;
             }
             let now = self.now as u64 * 1000;
-            let all = seen_of(&paths, &seen[at]);
-            let lost = sender.patience.as_mut().is_some_and(|last| last.look(all));
-            let decision = decide(&paths, &seen[at], &sender.weights);
-            let last = sender.patience.as_mut();
-            match (decision, last) {
-                (Some(Decision { weights, reason }), last)
-                    if last.as_ref().is_none_or(|last| last.allows(now, all, reason))
-                        && !(lost && reason == Reason::Full) =>
-                {
-                    let before = std::mem::replace(&mut sender.weights, weights);
-                    let patience = Patience::after(last.as_deref(), now, all, before, reason);
-                    sender.patience = Some(patience);
-                    changes += 1;
-                }
-                (_, Some(last)) if lost => {
-                    last.take_back(now);
-                    sender.weights.clone_from(&last.weights);
-                    changes += 1;
-                }
-                _ => {}
+            if let Some(weights) = reconsider(&pair, &sender.weights, &mut sender.patience, now) {
+                sender.weights = weights;
+                changes += 1;
             }
         }
         self.now += 1;
@@ -291,10 +273,35 @@ fn a_broken_detour_is_not_used() {
     };
     let loads = vec![Load { capacity: WIRE, ..Load::default() }; 3];
     let paths = [path(1, true, 100.0, &[0]), path(0, false, 0.0, &[1, 2])];
-    assert_eq!(decide(&paths, &loads, &[255, 0]), None);
+    assert_eq!(Pair::of(&paths, &loads).decide(&[255, 0]), None);
     let paths = [path(1, true, 100.0, &[0]), path(0, false, 50.0, &[1, 2])];
-    let decided = decide(&paths, &loads, &[128, 127]).unwrap();
+    let decided = Pair::of(&paths, &loads).decide(&[128, 127]).unwrap();
     assert_eq!(decided.weights, planned(&paths));
+}
+
+#[test]
+fn weights_change_at_most_once_in_two_seconds() {
+    let path = |planned, sent, wires: &[usize]| PathUse {
+        planned,
+        usable: true,
+        held: false,
+        sent,
+        wires: wires.into(),
+    };
+    let loads = vec![Load { capacity: WIRE, ..Load::default() }; 3];
+    let full = [path(1, 100.0, &[0]), path(0, 0.0, &[1, 2])];
+    let idle = [path(1, 10.0, &[0]), path(0, 10.0, &[1, 2])];
+    let mut last = None;
+    let both = reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 5000).unwrap();
+    assert!(both[1] > 0, "{both:?}");
+    for soon in [5000, 6000, 6999] {
+        assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, soon), None);
+    }
+    let alone = reconsider(&Pair::of(&idle, &loads), &both, &mut last, 7000);
+    assert_eq!(alone, Some(vec![255, 0]));
+    assert_eq!(last.as_ref().map(|last| last.reason), Some(Reason::Alone));
+    assert_eq!(reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 8999), None);
+    assert!(reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 9000).is_some());
 }
 
 /// All pairs of four switches that are cabled each to each, with detours by the two others.

@@ -19,6 +19,7 @@ const LITTLE: f64 = 0.01;
 const FOREIGN: f64 = 0.2;
 
 /// The wires that paths of this node cross, and what each can carry, in bytes a second.
+#[derive(Debug, Default)]
 pub(super) struct Wires {
     capacity: BTreeMap<Crossing, f64>,
     by_number: BTreeMap<u32, Crossing>,
@@ -116,21 +117,21 @@ impl Wires {
         self.capacity.iter().filter_map(of).collect()
     }
 
-    /// The loads beside what a pair of this node sends itself. `foreign`: what is foreign by the last two looks: others counted
-    /// a little earlier than this node, so what one look shows may be no other traffic.
-    pub fn beside(
+    /// The loads of a pair's wires without what it sends itself. `foreign`: what is foreign by the last two looks: others
+    /// counted a little earlier than this node, so what one look shows may be no other traffic.
+    pub fn without(
         &self,
+        pair: &[PathEntry],
         others: &Said,
         own: &Own,
         foreign: &[BTreeMap<Crossing, f64>; 2],
-        pair: &[PathEntry],
     ) -> PairLoads {
-        let mut beside = PairLoads { places: BTreeMap::new(), loads: Vec::new() };
+        let mut without = PairLoads { places: BTreeMap::new(), loads: Vec::new() };
         for wire in pair.iter().flat_map(|path| &path.wires) {
-            if beside.places.contains_key(wire) {
+            if without.places.contains_key(wire) {
                 continue;
             }
-            beside.places.insert(*wire, beside.loads.len());
+            without.places.insert(*wire, without.loads.len());
             let [planned, detours, _] = others.get(wire).copied().unwrap_or_default();
             let mut sent = own.sent.get(wire).copied().unwrap_or_default();
             let capacity = self.capacity.get(wire).copied().unwrap_or(f64::INFINITY);
@@ -140,13 +141,13 @@ impl Wires {
                 let kind = usize::from(path.weight == 0);
                 sent[kind] -= own.by_path.get(&path.id).copied().unwrap_or_default();
             }
-            beside.loads.push(Load {
+            without.loads.push(Load {
                 capacity,
                 first: planned + sent[0].max(0.0) + foreign,
                 detours: detours + sent[1].max(0.0),
             });
         }
-        beside
+        without
     }
 }
 

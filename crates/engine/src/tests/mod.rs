@@ -2,6 +2,7 @@
 
 mod advance;
 mod canary;
+mod detours;
 mod healing;
 mod index;
 mod join;

@@ -31,6 +31,14 @@ pub(super) fn prepared_for(plan: &Plan, node: NodeId, text: &str) -> Prepared {
 }
 
 pub(super) fn host(prepared: &Prepared) -> Host {
+    let mut host = cabled(prepared);
+    assert!(host.apply(prepared).unwrap().is_ok());
+    host.settle();
+    host
+}
+
+/// A host with the NICs of the plan.
+pub(super) fn cabled(prepared: &Prepared) -> Host {
     let mut host = Host::new(false);
     host.kernel.observed.links.clear();
     for (index, (name, (mac, _))) in (2..).zip(&prepared.wanted.nics) {
@@ -38,8 +46,6 @@ pub(super) fn host(prepared: &Prepared) -> Host {
         (link.index, link.mac) = (index, Some(*mac));
         host.kernel.observed.links.insert(name.clone(), link);
     }
-    assert!(host.apply(prepared).unwrap().is_ok());
-    host.settle();
     host
 }
 

@@ -398,6 +398,12 @@ mod tests {
             complete(&mut other[1], 18, 38);
             assert!(merged(&other).is_none(), "{at} {value}");
         }
+        // A header that somebody damaged must not get a right checksum again.
+        let mut wrong = segments.clone();
+        wrong[1][18 + 10] ^= 1;
+        assert!(merged(&wrong).is_none() && merged(&wrong[1..]).is_none());
+        let known = Merged::of(wrong.iter().map(|frame| (&frame[..], true)));
+        assert!(known.is_none(), "nobody else has looked at that one");
         let lost = [segments[0].clone(), segments[2].clone()];
         assert!(merged(&lost).is_none());
     }

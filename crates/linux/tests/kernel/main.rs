@@ -16,6 +16,7 @@ mod lldp;
 mod mptcp;
 mod packet;
 mod push;
+mod sampling;
 mod table_routes;
 mod transit;
 mod unreachable;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     trials.extend(push::trials());
     trials.extend(labels::trials());
     trials.extend(transit::trials());
+    trials.extend(sampling::trials());
     trials.extend(table_routes::trials());
     trials.extend(mptcp::trials());
     trials.extend(unreachable::trials());

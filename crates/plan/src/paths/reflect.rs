@@ -23,7 +23,7 @@ use crate::primaries::Primaries;
 /// Sources whose demand is added up in one go: a fixed number, so that sums are the same everywhere.
 const CHUNK: usize = 64;
 
-/// Switches beside which detours can be used as they are needed, at most.
+/// The most switches of a fabric whose detours can be used as they are needed.
 pub(super) const ADAPTIVE_SWITCHES: usize = 128;
 
 /// A switch whose nodes may be reflectors for a pair of switches, and the trees of the two segments.
