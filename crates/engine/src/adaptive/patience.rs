@@ -6,6 +6,10 @@ use super::shares::{Decision, Pair, Reason, Seen};
 /// Weights change at most once in this time.
 const REST_MS: u64 = 2000;
 const REST_MOST_MS: u64 = 256_000;
+/// So many looks until a change has taken effect.
+const SETTLING: u32 = 2;
+/// Detours that seem to be needed no more are left after this time.
+const UNNEEDED_MS: u64 = 2000;
 /// By this factor a rest grows after a change in vain.
 const LONGER: u64 = 4;
 /// A change that brought less than this is in vain.
@@ -21,11 +25,15 @@ pub(super) struct Patience {
     at_ms: u64,
     rest_ms: u64,
     before: Seen,
-    /// What was seen when the change had taken effect.
+    /// What was seen when the change had taken effect: of the first two looks the one at more traffic, as TCP sends less
+    /// for a while when flows move.
     settled: Option<Seen>,
+    looks: u32,
     /// The weights before.
     weights: Vec<u8>,
     taken_back: bool,
+    /// Since when the detours have seemed to be needed no more.
+    unneeded_since: Option<u64>,
     pub reason: Reason,
 }
 
@@ -42,7 +50,12 @@ pub(super) fn reconsider(
     }
     let seen = pair.seen();
     let lost = last.as_mut().is_some_and(|last| last.look(seen));
-    if let Some(Decision { weights, reason }) = pair.decide(now) {
+    let decision = pair.decide(now);
+    if let Some(last) = last {
+        let in_the_way = pair.in_the_way(now).next().is_some();
+        last.note_need(now_ms, in_the_way, decision.as_ref().map(|decision| decision.reason));
+    }
+    if let Some(Decision { weights, reason }) = decision {
         let allowed = last.as_ref().is_none_or(|last| last.allows(now_ms, seen, reason));
         if allowed && !(lost && reason == Reason::Full) {
             *last = Some(Patience::after(last.as_ref(), now_ms, seen, now.to_vec(), reason));
@@ -70,8 +83,17 @@ impl Patience {
             (Some(last), Reason::Full) if last.taken_back => last.rest_ms,
             (Some(last), _) => (LONGER * last.rest_ms).min(REST_MOST_MS),
         };
-        let (settled, taken_back) = (None, false);
-        Self { at_ms: now_ms, rest_ms, before: seen, settled, weights, taken_back, reason }
+        Self {
+            at_ms: now_ms,
+            rest_ms,
+            before: seen,
+            settled: None,
+            looks: 0,
+            weights,
+            taken_back: false,
+            unneeded_since: None,
+            reason,
+        }
     }
 
     /// Has the change had no time yet to take effect?
@@ -81,19 +103,36 @@ impl Patience {
 
     /// Looks at what the change has brought. Returns whether it is to be taken back.
     fn look(&mut self, seen: Seen) -> bool {
-        let settled = *self.settled.get_or_insert(seen);
-        let lost = settled.total < LOSS * self.before.total && !self.others_changed(seen);
-        lost && !self.taken_back && self.reason == Reason::Full
+        if self.looks < SETTLING {
+            let more = self.settled.is_none_or(|settled| seen.total > settled.total);
+            self.settled = if more { Some(seen) } else { self.settled };
+            self.looks += 1;
+        }
+        let least = LOSS * self.before.total;
+        let lost = self.looks == SETTLING && self.settled.is_some_and(|of| of.total < least);
+        lost && !self.others_changed(seen) && !self.taken_back && self.reason == Reason::Full
     }
 
     /// The change is taken back at `now_ms`.
     fn take_back(&mut self, now_ms: u64) {
         self.rest_ms = (LONGER * self.rest_ms).min(REST_MOST_MS);
-        (self.at_ms, self.settled, self.taken_back) = (now_ms, None, true);
+        (self.at_ms, self.settled, self.looks, self.taken_back) = (now_ms, None, 0, true);
+    }
+
+    /// Notes whether the detours seem to be needed at `now_ms`. Those in the way of others are not waited for.
+    fn note_need(&mut self, now_ms: u64, in_the_way: bool, decision: Option<Reason>) {
+        self.unneeded_since = match decision {
+            Some(Reason::Alone | Reason::Vain) if in_the_way => Some(0),
+            Some(Reason::Alone | Reason::Vain) => Some(self.unneeded_since.unwrap_or(now_ms)),
+            _ => None,
+        };
     }
 
     /// May there be a change for this reason?
     fn allows(&self, now_ms: u64, seen: Seen, reason: Reason) -> bool {
+        if matches!(reason, Reason::Alone | Reason::Vain) {
+            return self.unneeded_since.is_some_and(|since| now_ms >= since + UNNEEDED_MS);
+        }
         reason != Reason::Full
             || now_ms >= self.at_ms + self.rest_ms
             || self.gained()

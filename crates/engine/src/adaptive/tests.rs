@@ -290,6 +290,7 @@ fn weights_change_at_most_once_in_two_seconds() {
     };
     let loads = vec![Load { capacity: WIRE, ..Load::default() }; 3];
     let full = [path(1, 100.0, &[0]), path(0, 0.0, &[1, 2])];
+    let used = [path(1, 100.0, &[0]), path(0, 100.0, &[1, 2])];
     let idle = [path(1, 10.0, &[0]), path(0, 10.0, &[1, 2])];
     let mut last = None;
     let both = reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 5000).unwrap();
@@ -297,11 +298,16 @@ fn weights_change_at_most_once_in_two_seconds() {
     for soon in [5000, 6000, 6999] {
         assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, soon), None);
     }
-    let alone = reconsider(&Pair::of(&idle, &loads), &both, &mut last, 7000);
+    // Where flows have moved, TCP sends less for a while.
+    assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, 7000), None);
+    assert_eq!(reconsider(&Pair::of(&used, &loads), &both, &mut last, 8000), None);
+    assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, 9000), None);
+    assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, 10_999), None);
+    let alone = reconsider(&Pair::of(&idle, &loads), &both, &mut last, 11_000);
     assert_eq!(alone, Some(vec![255, 0]));
     assert_eq!(last.as_ref().map(|last| last.reason), Some(Reason::Alone));
-    assert_eq!(reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 8999), None);
-    assert!(reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 9000).is_some());
+    assert_eq!(reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 12_999), None);
+    assert!(reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 13_000).is_some());
 }
 
 /// All pairs of four switches that are cabled each to each, with detours by the two others.
