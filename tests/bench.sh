@@ -70,6 +70,9 @@ tests/netpipe.sh
 tests/mpi.sh
 tests/nas.sh
 
+echo "== detours as needed beside those of a plan, none, and the optimum"
+tests/reflectors.sh
+
 echo "== copies to all nodes beside scp, clush, udpcast and MPI_Bcast, and what a node on the way adds"
 tests/copy.sh
 tests/collective.sh

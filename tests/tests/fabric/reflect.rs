@@ -11,10 +11,12 @@ use super::flows::Flows;
 use super::lab::{Lab, eventually};
 
 pub const TESTS: &[(&str, fn())] = &[
-    ("detours_through_reflectors_add_up_by_the_kernel", || three_ways("kernel")),
-    ("detours_through_reflectors_add_up_by_the_packet_engine", || three_ways("packet")),
+    ("detours_through_reflectors_add_up_by_the_kernel", || add_up(3, "kernel", RATE)),
+    ("detours_through_reflectors_add_up_by_the_packet_engine", || add_up(3, "packet", RATE)),
     ("detours_through_reflectors_are_found_at_run_time", found_between_switches),
     ("long_detours_through_reflectors_add_up_one_by_one", one_by_one),
+    ("long_detours_through_one_reflector_at_four_megabits", || add_up(2, "packet", 4)),
+    ("long_detours_through_two_reflectors_at_four_megabits", || add_up(3, "packet", 4)),
 ];
 
 pub const ROUTED: &[(&str, fn())] = &[
@@ -37,30 +39,32 @@ const RATE: u32 = 1;
 
 fn one_by_one() {
     let rate = f64::from(RATE) * 1e6;
-    let single = throughput(1, "kernel", 0.8 * rate);
-    let double = throughput(2, "kernel", 1.8 * single);
-    let triple = throughput(3, "kernel", 2.6 * single);
+    let single = throughput(1, "kernel", RATE, 0.8 * rate);
+    let double = throughput(2, "kernel", RATE, 1.8 * single);
+    let triple = throughput(3, "kernel", RATE, 2.6 * single);
     eprintln!("one way {single:.0}, two {double:.0}, three {triple:.0} bit/s");
     assert!(single > 0.8 * rate && single < 1.05 * rate, "{single}");
     assert!(double >= 1.8 * single, "{double} is {:.2} times {single}", double / single);
     assert!(triple >= 2.6 * single, "{triple} is {:.2} times {single}", triple / single);
 }
 
-fn three_ways(engine: &str) {
+/// So many ways carry so many times what one link carries, but a fifth of each detour. Links of `rate` Mbit/s.
+fn add_up(ways: u32, engine: &str, rate: u32) {
     // No link carries more than this of TCP's bytes in frames of 1518.
-    let single = f64::from(RATE) * 1e6 * 1448.0 / 1514.0;
-    let triple = throughput(3, engine, 2.6 * single);
-    eprintln!("three ways {triple:.0} bit/s");
-    assert!(triple >= 2.6 * single, "{triple} is {:.2} times {single}", triple / single);
+    let single = f64::from(rate) * 1e6 * 1448.0 / 1514.0;
+    let least = f64::from(ways - 1).mul_add(0.8, 1.0);
+    let got = throughput(ways, engine, rate, least * single);
+    eprintln!("{ways} ways {got:.0} bit/s, {:.2} times one", got / single);
+    assert!(got >= least * single, "{got} is {:.2} times {single}", got / single);
 }
 
 /// For the demand from one switch to another.
-fn file(paths: u32) -> String {
-    clique(paths, "true") + "[[demand]]\nfrom = \"s0\"\nto = \"s1\"\n"
+fn file(paths: u32, rate: u32) -> String {
+    clique(paths, "true", rate) + "[[demand]]\nfrom = \"s0\"\nto = \"s1\"\n"
 }
 
 /// Three nodes on each of the first two switches, one on each of the others; nodes are no limit.
-fn clique(paths: u32, reflect: &str) -> String {
+fn clique(paths: u32, reflect: &str, rate: u32) -> String {
     let mut text = format!(
         "[fabric]\nname = \"t\"\ntopology = {{ kind = \"explicit\" }}\n\
          [routing]\nstrategy = \"minimal\"\npaths = {paths}\nreflect = {reflect}\n\
@@ -73,12 +77,12 @@ fn clique(paths: u32, reflect: &str) -> String {
         text += &format!(
             "[[node]]\nname = \"{nodes}\"\n\
              nics = [{{ switch = \"s{switch}\", port = {ports}, rate = \"{}M\" }}]\n",
-            5 * RATE
+            5 * rate
         );
     }
     for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
         text += &format!(
-            "[[link]]\na = \"s{a}:{}\"\nb = \"s{b}:{}\"\nrate = \"{RATE}M\"\n",
+            "[[link]]\na = \"s{a}:{}\"\nb = \"s{b}:{}\"\nrate = \"{rate}M\"\n",
             b + 4,
             a + 4
         );
@@ -90,7 +94,7 @@ fn clique(paths: u32, reflect: &str) -> String {
 /// then one of them sends to the node on the third switch, by the wire of one of these.
 fn found_between_switches() {
     let options = ["--shape", "--engine", "packet", "--bfd-ms", "1000"];
-    let lab = Lab::up_alone(&clique(3, "\"adaptive\""), &options);
+    let lab = Lab::up_alone(&clique(3, "\"adaptive\"", RATE), &options);
     eventually("in sync", 60, || lab.in_sync());
     let wire = f64::from(RATE) * 1e6 * 1448.0 / 1514.0;
     let guest = [(NodeId(0), NodeId(6))];
@@ -110,8 +114,8 @@ fn found_between_switches() {
 }
 
 /// What arrives in all, in bits of TCP payload per second, with so many ways.
-fn throughput(ways: u32, engine: &str, wanted: f64) -> f64 {
-    let lab = Lab::up_alone(&file(ways), &["--shape", "--engine", engine]);
+fn throughput(ways: u32, engine: &str, rate: u32, wanted: f64) -> f64 {
+    let lab = Lab::up_alone(&file(ways, rate), &["--shape", "--engine", engine]);
     eventually("in sync", 60, || lab.in_sync());
     for (src, dst) in PAIRS {
         let paths = lab.now.plan.carriers(src, dst);
@@ -121,10 +125,10 @@ fn throughput(ways: u32, engine: &str, wanted: f64) -> f64 {
     assert_eq!(lab.ping(&PAIRS), []);
     lab.reset_counters();
     let flows = Flows::start(&lab, &PAIRS, FLOWS);
-    let rate = flows.best(50_000, WINDOW, wanted);
+    let got = flows.best(50_000, WINDOW, wanted);
     drop(flows);
     detours_are_used(&lab, ways);
-    rate
+    got
 }
 
 /// Both links of each planned detour and its reflector's NIC carried a good part, others next to nothing.

@@ -40,6 +40,8 @@ pub(super) struct PathUse {
 pub(super) const SUM: u32 = 255;
 /// A wire that carries so much of what it can is full.
 const FULL: f64 = 0.93;
+/// An own path that carries so much is reason enough for a detour: TCP in both directions at once fills no wire.
+const NEARLY_FULL: f64 = 0.9;
 /// The part of a wire that detours leave free beside own paths of others, by which these can be seen to grow.
 const LIMIT: f64 = 0.85;
 /// The own paths alone do where their wires would then carry less than this part.
@@ -269,7 +271,8 @@ impl<'a> Pair<'a> {
         }
         let own: f64 = self.planned().map(|path| path.sent).sum();
         let full = |wire: &usize| {
-            self.loads[*wire].first + self.own[*wire] >= FULL * self.loads[*wire].capacity
+            let load = &self.loads[*wire];
+            load.first + self.own[*wire] >= NEARLY_FULL * load.capacity
         };
         let (shared, others): (Vec<usize>, Vec<usize>) =
             detour.wires.iter().partition(|wire| self.own[**wire] > 0.0);
