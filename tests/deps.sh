@@ -27,7 +27,7 @@ c++|g++|fuzz|libFuzzer
 ip|iproute2|demo test bench|labs, and judging what was installed
 ping|iputils-ping|demo test|judging whether nodes reach each other
 jq|jq|demo test bench|reading answers in scripts
-iperf3|iperf3|test|measuring lab traffic
+iperf3|iperf3|test bench|measuring lab traffic
 traceroute|traceroute|test|counting the nodes on the way
 tcpdump|tcpdump|test|judging which frames pass a cable
 ethtool|ethtool|test|judging NIC settings

@@ -202,7 +202,7 @@ impl CostModel {
                 Some(u64::from(p.small_switch_ports * (p.small_switch_ports + 2) / 4)),
                 p.nic + 2.0 * p.switch_port,
                 [[1.0, 2.0], [0.0; 2]],
-                rated * (small + 2.0) / (2.0 * small),
+                rated * clique_cut(small),
                 "any cable between switches",
             ),
             self.vlan_torus(nodes),
@@ -283,7 +283,8 @@ impl CostModel {
         let (n, width) = (nodes as f64, width as f64);
         let links = if n > 1.0 { (k * (width.min(n) - 1.0) / (n - 1.0)).max(1.0) } else { 1.0 };
         let cost = k * (p.nic + p.switch_port);
-        let survives = "any switch, by nodes in transit";
+        // With one NIC each it is a single switch.
+        let survives = if k > 1.0 { "any switch, by nodes in transit" } else { "nothing" };
         self.row(
             "flat neighbourhood",
             Some(most),
@@ -312,9 +313,17 @@ impl CostModel {
             cost,
             [[1.0, hops], [0.0; 2]],
             bisection,
-            "any cable between switches",
+            if side > 1.0 { "any cable between switches" } else { "nothing" },
         )
     }
+}
+
+/// Links between two halves of a clique of switches, for each of half of the nodes: big-fat-switches, section 4. Half of the
+/// ports lead to nodes; Theorem 2 has the limit, a half.
+fn clique_cut(ports: f64) -> f64 {
+    let switches = ports / 2.0 + 1.0;
+    let links = (switches / 2.0).floor() * (switches / 2.0).ceil();
+    links / (switches * ports / 4.0)
 }
 
 /// Returns the number of PCs of a universal flat neighbourhood built from planes and similar designs.
@@ -390,5 +399,22 @@ mod tests {
         let rows = CostModel::default().rows(168);
         let clique = rows.iter().find(|r| r.architecture == "clique").unwrap();
         assert_eq!((clique.max_nodes, clique.possible), (Some(156), false));
+        assert!((clique.bisection - 12.5 * 42.0 / 78.0).abs() < 1e-9, "{}", clique.bisection);
+        // 8 and 6 ports: 5 and 4 switches.
+        assert!((clique_cut(8.0) - 0.6).abs() < 1e-9 && (clique_cut(6.0) - 4.0 / 6.0).abs() < 1e-9);
+    }
+
+    /// Where all nodes are on a single switch, nothing survives its loss, nor are there cables between switches.
+    #[test]
+    fn a_single_switch_survives_nothing() {
+        let survives = |nodes: u64, name: &str| {
+            let rows = CostModel::default().rows(nodes);
+            rows.iter().find(|row| row.architecture == name).unwrap().survives
+        };
+        for name in ["switch", "flat neighbourhood", "vlan torus"] {
+            assert_eq!(survives(16, name), "nothing", "{name}");
+        }
+        assert_eq!(survives(30, "flat neighbourhood"), "any switch, by nodes in transit");
+        assert_eq!(survives(30, "vlan torus"), "any cable between switches");
     }
 }

@@ -147,7 +147,7 @@ fn text(out: &mut impl Write, r: &Report, sessions: &Sessions, joins: bool) -> s
     if let Some(cut) = &r.cut {
         writeln!(
             out,
-            "cut into halves   {} links each way, {:.3} of a node link per node; Theorem 2: {:.3}",
+            "cut into halves   {} links each way, {:.3} of a node link per node (Theorem 2: at least {:.3})",
             cut.links, cut.per_node, cut.theorem
         )?;
     }
