@@ -90,8 +90,7 @@ pub(super) fn keys_of_kinds() -> Value {
 }
 
 /// Returns the JSON Schema rules by which the kind of topology restricts the other tables: an explicit fabric
-/// lists everything; dimension-order strategies need dimensions; PDOR on a torus of more than two dimensions
-/// needs even sizes after the first.
+/// lists everything; dimension-order strategies need dimensions.
 pub(super) fn rules_of_kinds() -> Value {
     let topology = |rule: Value| {
         json!({
@@ -129,19 +128,6 @@ pub(super) fn rules_of_kinds() -> Value {
         {
             "if": topology(of_kind(&["explicit", "clique", "irregular"])),
             "then": strategy(json!({ "not": { "enum": ["dor", "pdor"] } })),
-        },
-        {
-            "if": topology(json!({ "allOf": [
-                of_kind(&["torus"]),
-                {
-                    "properties": { "dims": {
-                        "minItems": 3,
-                        "not": { "prefixItems": [true], "items": { "multipleOf": 2 } },
-                    }},
-                    "required": ["dims"],
-                },
-            ]})),
-            "then": strategy(json!({ "not": { "const": "pdor" } })),
         },
     ])
 }

@@ -82,17 +82,6 @@ pub enum RoutingError {
         /// Another's.
         b: String,
     },
-    /// `pdor` on a torus of more than two dimensions needs even sizes past dimension 0.
-    #[error(
-        "strategy `pdor` on a torus of more than two dimensions needs an even size in every \
-         dimension past 0, and dimension {dim} has {size}: use dor"
-    )]
-    OddSize {
-        /// The dimension.
-        dim: usize,
-        /// Its size.
-        size: u32,
-    },
     /// Some switches cannot reach each other at all.
     #[error("switch {switch} cannot be reached from the first switch: cable it")]
     Disconnected {
@@ -142,9 +131,6 @@ impl Assignment {
                 Ok((trees, Self::Dor(dor)))
             }
             (Strategy::Pdor, Some(grid)) => {
-                if let Some((dim, size)) = grid.odd_size() {
-                    return Err(RoutingError::OddSize { dim, size });
-                }
                 let (trees, pdor) = pdor::Pdor::new(grid);
                 Ok((trees, Self::Pdor(pdor)))
             }

@@ -1,10 +1,10 @@
 //! The strategy `pdor`: partial dimension-order routing on a mesh or torus (vlan-minimal-paths, Definitions 2.5, 2.7,
 //! 3.5, 3.7).
 //!
-//! A row is the switches that differ only in coordinate 0. Only every other row has VLAN trees of its own, as under
-//! the strategy `dor`: rows whose other coordinates have an odd sum on a mesh, an even sum on a torus. A source in
-//! another row first sends one hop towards the destination, into a row that has such trees. If source and destination
-//! are in the same row and it has none, they use a tree that contains the lines of dimension 0 in all rows.
+//! A row is the switches that differ only in coordinate 0. Rows have VLAN trees of their own, as under
+//! the strategy `dor`, but for those that rest, about half of them ([`Grid::rests`]). A source in a row that rests
+//! first sends one hop towards the destination, into a row that has such trees. If source and destination
+//! are both in it, they use a tree that contains the lines of dimension 0 in all rows.
 
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::vlan::TreeSpec;
@@ -15,33 +15,36 @@ use super::lines;
 /// The result of the strategy `pdor`: the VLAN tree that each ordered pair of switches uses.
 #[derive(Debug, Clone)]
 pub struct Pdor {
+    /// Without sizes of 1.
     grid: Grid,
     /// Tree of (row, ab), where that row keeps one: index 2 row + ab.
     of_row: Vec<Option<TreeId>>,
     /// Trees for pairs within one row, by ab.
     within: Vec<TreeId>,
-    /// Parity of the coordinate sum of rows that keep their trees.
-    kept: u32,
 }
 
 impl Pdor {
     /// The trees and the assignment.
-    pub fn new(grid: Grid) -> (Vec<TreeSpec>, Self) {
+    pub fn new(whole: Grid) -> (Vec<TreeSpec>, Self) {
+        let (grid, dims) = whole.without_ones();
         let m = grid.rank();
-        let kept = if grid.is_torus() { 0 } else { 1 };
-        let forward: Vec<_> = (0..m).collect();
-        let backward: Vec<_> = (0..m).rev().collect();
         let centers = lines::centers(&grid);
+        // A tree of the grid with all its dimensions.
+        let tree = |center: Coordinates, order: &mut dyn Iterator<Item = usize>| {
+            let mut all: Coordinates = [0; Grid::MAX_DIMS];
+            dims.iter().zip(center).for_each(|(dim, x)| all[*dim] = x);
+            let ones = (0..whole.rank()).filter(|dim| !dims.contains(dim));
+            let order = order.map(|dim| dims[dim]).chain(ones).collect();
+            lines::tree(&whole, all, order)
+        };
         let mut trees = Vec::new();
         let mut of_row = vec![None; 2 * grid.len() / grid.dims()[0] as usize];
         for (ab, &x0) in centers.iter().enumerate() {
-            for mut center in lines::rows(&grid) {
-                if parity(&center, m) == kept {
-                    let row = lines::row(&grid, &center);
-                    of_row[2 * row + ab] = Some(trees.len().into());
-                    center[0] = x0;
-                    trees.push(lines::tree(&grid, center, forward.clone()));
-                }
+            for mut center in lines::rows(&grid).filter(|row| !grid.rests(row)) {
+                let row = lines::row(&grid, &center);
+                of_row[2 * row + ab] = Some(trees.len().into());
+                center[0] = x0;
+                trees.push(tree(center, &mut (0..m)));
             }
         }
         // In one dimension the trees of the single kept row serve pairs within it too.
@@ -57,10 +60,10 @@ impl Pdor {
                     center[0] = x0;
                 }
                 within.push(trees.len().into());
-                trees.push(lines::tree(&grid, center, backward.clone()));
+                trees.push(tree(center, &mut (0..m).rev()));
             }
         }
-        (trees, Self { grid, of_row, within, kept })
+        (trees, Self { grid, of_row, within })
     }
 
     /// The tree from `s` to `d`: the procedures of sections 2.3, 2.4, 3.3 and 3.4.
@@ -68,17 +71,12 @@ impl Pdor {
         let grid = &self.grid;
         let (mut x, y) = (grid.coordinates(s), grid.coordinates(d));
         let ab = lines::select_ab(grid, x[0], y[0]);
-        if parity(&x, grid.rank()) != self.kept {
+        if grid.rests(&x) {
             let Some(dim) = (1..grid.rank()).find(|&i| x[i] != y[i]) else {
                 return self.within[ab];
             };
             x[dim] = grid.step(x[dim], dim, grid.goes_plus(x[dim], y[dim], dim));
         }
-        self.of_row[2 * lines::row(grid, &x) + ab].expect("a step changes the parity of the row")
+        self.of_row[2 * lines::row(grid, &x) + ab].expect("no row beside one that rests rests")
     }
-}
-
-/// Sum of x1 .. x(M-1) modulo 2.
-fn parity(x: &Coordinates, m: usize) -> u32 {
-    x[1..m].iter().sum::<u32>() % 2
 }

@@ -1,6 +1,8 @@
 //! Coordinates and distances on an M-dimensional mesh or torus of switches
 //! (vlan-minimal-paths, Definitions 2.1, 3.1 and sections 2.4, 3.4).
 
+mod partial;
+
 use serde::Serialize;
 use tresse_base::id::SwitchId;
 
@@ -140,30 +142,6 @@ impl Grid {
     #[must_use]
     pub fn dor_trees(&self) -> u64 {
         self.cuts() * self.rows()
-    }
-
-    /// Returns the number of VLAN trees of partial dimension-order routing: floor(N^(M-1)/2) + 1 on a mesh,
-    /// N^(M-1) + 2 on a torus (theorems 2.2 and 3.2); `None` if it is not defined
-    /// ([`odd_size`](Self::odd_size)).
-    #[must_use]
-    pub fn pdor_trees(&self) -> Option<u64> {
-        if self.odd_size().is_some() {
-            return None;
-        }
-        Some(match (self.torus, self.rank()) {
-            (false, _) => self.rows() / 2 + 1,
-            (true, 1) => self.cuts(),
-            (true, _) => self.cuts() * (self.rows().div_ceil(2) + 1),
-        })
-    }
-
-    /// Returns the first dimension whose odd size rules out partial dimension-order routing, and that size:
-    /// a torus of more than two dimensions needs even sizes in dimensions 1..M-1.
-    #[must_use]
-    pub fn odd_size(&self) -> Option<(usize, u32)> {
-        let mut sizes = self.dims.iter().copied().enumerate().skip(1);
-        let odd = sizes.find(|(_, size)| size % 2 == 1);
-        odd.filter(|_| self.torus && self.rank() > 2)
     }
 
     /// Returns the number of lines of switches along dimension 0.

@@ -96,8 +96,7 @@ pub const fn strategy_name(strategy: Strategy) -> &'static str {
     name.word()
 }
 
-/// Reports dimension-order strategies on topologies without dimensions, and PDOR on a torus of more than two
-/// dimensions with an odd size after the first (vlan-minimal-paths, section 3.4).
+/// Reports dimension-order strategies on topologies without dimensions, and others that a topology does not have.
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
     let routed = match shape {
         Shape::Generated { kind, .. } => kind.is_routed().then(|| kind_word(kind)),
@@ -150,18 +149,6 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
         (_, Shape::Generated { kind: TopologyShape::Clique { .. }, .. }) => TopologyKind::Clique,
         (_, Shape::Generated { kind: TopologyShape::Irregular { .. }, .. }) => {
             TopologyKind::Irregular
-        }
-        (Strategy::Pdor, Shape::Generated { kind: TopologyShape::Torus { dims }, .. })
-            if dims.len() > 2 && dims[1..].iter().any(|n| n % 2 == 1) =>
-        {
-            let even: Vec<_> =
-                dims.iter().enumerate().map(|(d, n)| if d == 0 { *n } else { n + n % 2 }).collect();
-            return Some((
-                format!(
-                    "strategy `pdor` needs even sizes after the first on a torus, not {dims:?}"
-                ),
-                format!("dims = {even:?}, or strategy = \"dor\""),
-            ));
         }
         _ => return None,
     };

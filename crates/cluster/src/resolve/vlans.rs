@@ -82,14 +82,10 @@ fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
     };
     Some(match (kind, strategy) {
         (_, Strategy::Dor) => Grid::of(kind).map_or(1, |grid| grid.dor_trees()),
-        (_, Strategy::Pdor) => pdor_trees(kind).unwrap_or(1),
+        (_, Strategy::Pdor) => Grid::of(kind).map_or(1, |grid| grid.pdor_trees()),
         (TopologyShape::Pmesh { dims, lines_per_switch: 2.., .. }, _) => lines(dims),
         _ => 1,
     })
-}
-
-fn pdor_trees(kind: &TopologyShape) -> Option<u64> {
-    Grid::of(kind)?.pdor_trees()
 }
 
 fn ranges(text: &At<String>, found: &mut Found) -> Vec<(u16, u16)> {
@@ -157,7 +153,9 @@ fn enlarged(
         "no fabric holds that many VLANs: lines_per_switch = 1 needs none".to_owned()
     } else if needed > 4093 {
         let fits = match shape {
-            Shape::Generated { kind, .. } => pdor_trees(kind).is_some_and(|trees| trees <= 4093),
+            Shape::Generated { kind, .. } => {
+                Grid::of(kind).is_some_and(|grid| grid.pdor_trees() <= 4093)
+            }
             _ => false,
         };
         let pdor = if fits && strategy != Some(Strategy::Pdor) { "pdor, " } else { "" };

@@ -64,7 +64,7 @@ fn backups_do_without_vids_that_the_lock_holds() {
     assert_eq!(verify::check(&plan).violations, []);
 }
 
-/// `pdor` is defined on a mesh and most tori, and only helps where it is not in use.
+/// `pdor` only helps where it is not in use and fits.
 #[test]
 fn help_names_strategies_that_fit() {
     let help = |mut cluster: Cluster, room| {
@@ -75,7 +75,8 @@ fn help_names_strategies_that_fit() {
     assert_eq!(help(torus(&[4, 4], Strategy::Dor, 2), 7), "use pdor, minimal or stp");
     assert_eq!(help(torus(&[4, 4], Strategy::Dor, 2), 6), "use minimal or stp");
     assert_eq!(help(torus(&[4, 4], Strategy::Pdor, 1), 6), "use minimal or stp");
-    assert_eq!(help(torus(&[3, 3, 3], Strategy::Dor, 1), 16), "use minimal or stp");
+    assert_eq!(help(torus(&[3, 3, 3], Strategy::Dor, 1), 16), "use pdor, minimal or stp");
+    assert_eq!(help(torus(&[3, 3, 3], Strategy::Dor, 1), 14), "use minimal or stp");
     let none = help(irregular(1, UPDOWN, 2), 1);
     assert_eq!(none, "a switch that holds at least one beside the base VLAN");
 }
