@@ -117,9 +117,10 @@ prop_compose! {
             (1u32..60, 1u32..60).prop_map(|(stop, go)| Buffers::StopAndGo { stop, go: go.min(stop) }),
         ],
         transit_memory in prop_oneof![
-            Just(TransitMemory::Spill { flits: 1000 }),
-            (0u64..200, 0u64..300).prop_map(|(flits, cycles)| TransitMemory::Drop { flits, cycles }),
-            (0u64..200).prop_map(|flits| TransitMemory::Drop { flits, cycles: u64::MAX }),
+            1 => Just(TransitMemory::Spill { flits: 1000 }),
+            2 => (0u64..100, 0u64..100)
+                .prop_map(|(flits, cycles)| TransitMemory::Drop { flits, cycles }),
+            1 => (0u64..100).prop_map(|flits| TransitMemory::Drop { flits, cycles: u64::MAX }),
         ],
     ) -> (SimulationModel, u32) {
         let queues = match (output, buffers) {
