@@ -24,6 +24,7 @@ mod stop_and_go;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod transit_bound;
 mod transit_buffer;
 
 use std::collections::HashMap;

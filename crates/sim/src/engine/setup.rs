@@ -6,7 +6,7 @@ use super::port::{Far, Port};
 use super::requests::Requests;
 use super::run::{Run, SimulationError};
 use super::state::Engine;
-use super::transit_buffer::TransitBound;
+use super::transit_bound::TransitBound;
 use crate::model::{Buffers, Queues, TransitMemory};
 use crate::network::{ChannelEnd, SimulatedNetwork};
 use crate::outcome::{Latencies, SimulationOutcome};

@@ -5,7 +5,7 @@ use super::frames::Frames;
 use super::port::Port;
 use super::run::Run;
 use super::source::Source;
-use super::transit_buffer::TransitBound;
+use super::transit_bound::TransitBound;
 use crate::outcome::SimulationOutcome;
 use crate::wheel::Wheel;
 

@@ -3,8 +3,7 @@
 //!
 //! The rule applies to the frames that still wait when the outputs have chosen: first those that
 //! have waited for too long are dropped, then the oldest frames of the channel for which most waits,
-//! until the rest of the node fits. A node holds too much only if one of its channels holds more than
-//! an equal share of the bound, so nothing is counted until a queue has reached that share.
+//! until the rest of the node fits.
 
 use std::cmp::Reverse;
 
@@ -13,33 +12,7 @@ use tresse_base::id::NodeId;
 use super::frames::NONE;
 use super::kind::EventKind;
 use super::state::Engine;
-use crate::model::{SimulationModel, TransitMemory};
-use crate::network::{ChannelEnd, SimulatedNetwork};
-
-/// The bound of the memory of each node for forwarded frames, and when it need not be looked at.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TransitBound {
-    /// Flits that may wait at a node.
-    flits: u64,
-    /// Ticks that a frame may wait.
-    wait: u64,
-    /// While no channel has had a longer queue than this, no node holds too much. In flits.
-    pub share: u64,
-    /// A frame that comes at this tick or later cannot wait for too long before the end.
-    pub timed_until: u64,
-}
-
-impl TransitBound {
-    pub fn new(model: &SimulationModel, network: &SimulatedNetwork, ticks: u64, end: u64) -> Self {
-        let TransitMemory::Drop { flits, cycles } = model.transit_memory else {
-            return Self { flits: u64::MAX, wait: u64::MAX, share: u64::MAX, timed_until: 0 };
-        };
-        let exits = |node| network.out_of(NodeId(node)).count() as u64;
-        let most = (0..network.nodes as u32).map(exits).max().unwrap_or(0);
-        let wait = cycles.max(1).saturating_mul(ticks);
-        Self { flits, wait, share: flits / most.max(1), timed_until: end.saturating_sub(wait) }
-    }
-}
+use crate::network::ChannelEnd;
 
 impl Engine<'_> {
     /// Handles a frame that has come into the queue of a channel, if that may be too long or the
@@ -49,6 +22,7 @@ impl Engine<'_> {
         let Some(node) = self.node_before(out) else { return };
         self.time_first(out);
         if self.ports[out as usize].queued > self.bound.share {
+            // From now on the node of every frame that comes is looked at.
             self.bound.share = 0;
             if self.flits_waiting(node) > self.bound.flits {
                 self.to_bound.push(out);
