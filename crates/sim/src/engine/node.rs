@@ -77,7 +77,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Queues a frame in memory for its channel.
+    /// Queues a frame in memory for its channel. Measured: the event loop is faster without it inline.
+    #[inline(never)]
     pub(super) fn frame_ready(&mut self, frame: u32, now: u64) {
         let out = self.frames.next_channel(frame);
         let of = self.frames.at(frame);
