@@ -80,6 +80,9 @@ fn a_paper_says_itself_what_is_sent() {
         tresse([&["simulate", "--paper", "itb"], &args[..]].concat()).exits(2);
     }
     tresse(["simulate", "--paper", "vlan", "--networks", "2"]).exits(2);
+    for paper in ["itb", "vlan"] {
+        tresse(["simulate", "--paper", paper, "--transit-buffer", "64M"]).exits(2);
+    }
 }
 
 #[test]
@@ -88,6 +91,28 @@ fn long_messages_saturate_at_the_bound_too() {
     let ran = tresse([&["simulate", TORUS][..], &long].concat()).exits(0).stdout;
     let last: Value = serde_json::from_str(ran.lines().last().unwrap()).unwrap();
     assert_eq!((&last["saturation"], &last["bound"]), (&1.0.into(), &1.0.into()), "{last}");
+}
+
+#[test]
+fn transit_nodes_drop_what_their_buffer_does_not_hold() {
+    let line = |more: &[&str]| {
+        let args = ["configs/pmesh-4x4.toml", "--traffic", "hot-spot:30", "--loads", "0.7"];
+        lines(&[&args[..], more].concat(), 0).remove(0)
+    };
+    let lost = |line: &Value| {
+        ["transit_buffer_full", "transit_waited_too_long", "dropped"]
+            .map(|of| line[of].as_u64().unwrap())
+    };
+    let default = line(&[]);
+    assert_eq!(lost(&default), [0; 3], "{default}");
+    assert_eq!(line(&["--transit-buffer", "64M,1000ms"]), default);
+    let full = line(&["--transit-buffer", "2K"]);
+    assert!(lost(&full)[0] > 0 && lost(&full)[1..] == [0; 2], "{full}");
+    let late = line(&["--transit-buffer", "64M,5us"]);
+    assert!(lost(&late)[0] == 0 && lost(&late)[1] > 0 && lost(&late)[2] == 0, "{late}");
+    for line in [full, late] {
+        assert_eq!((&line["carried"], &line["spilled"]), (&false.into(), &0.into()), "{line}");
+    }
 }
 
 #[test]
@@ -155,6 +180,9 @@ fn wrong_arguments_are_told_with_what_is_possible() {
         (&["--traffic", "hot-spot:101"], "such as hot-spot:5"),
         (&["--buffers", "lossless:5"], "at least 11 flits"),
         (&["--buffers", "drop:100"], "a frame of 134 flits"),
+        (&["--transit-buffer", "3G"], "such as 64M,1000ms"),
+        (&["--transit-buffer", "64M,0ms"], "a time from 1us to 60s"),
+        (&["--transit-buffer", "64M", "--model", "wormhole"], "nodes drop nothing"),
         (&["--strategies", "dro"], "--strategies: `dro`"),
         (&["--fail", "s99"], "s99"),
         (&["--loads", "0"], "expected more than 0"),

@@ -23,15 +23,36 @@ pub struct SimulationModel {
     pub link: u32,
     /// Time from a head's arrival at a transit node until it may leave.
     pub transit: u32,
-    /// Memory of a node for forwarded frames, in flits per NIC; frames beyond it are counted as
-    /// spilled.
-    pub transit_flits: u64,
+    /// Memory of a node for forwarded frames.
+    pub transit_memory: TransitMemory,
     /// Whether a transit node must have the whole frame before its first flit leaves.
     pub transit_stores: bool,
     /// Where frames wait in a switch.
     pub queues: Queues,
     /// Capacity of the channel buffers.
     pub buffers: Buffers,
+}
+
+/// The memory of a transit node for forwarded frames, and what happens to frames for which it has
+/// no room. The frames of the node's own messages are not in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransitMemory {
+    /// Nothing is lost. Frames beyond a part of the memory are counted as spilled to the memory of
+    /// the host (in-transit-buffers).
+    Spill {
+        /// That part, in flits per NIC by which frames come.
+        flits: u64,
+    },
+    /// The rule of Tresse's daemon (`transit_buffer` in `tressed.toml`): all channels out of a node
+    /// share one bound. If more waits, the channel for which most flits wait loses its oldest frame,
+    /// until the rest fits. A frame that is being sent does not wait. Needs
+    /// [`transit_stores`](SimulationModel::transit_stores).
+    Drop {
+        /// The bound, in flits per node.
+        flits: u64,
+        /// A frame that has waited for more cycles than this is dropped; at least 1.
+        cycles: u64,
+    },
 }
 
 /// Where frames wait in a simulated switch: at its inputs or its outputs.
@@ -81,7 +102,7 @@ impl SimulationModel {
     /// `cycle_ns`: a flit's time on the links of nodes, 32 at 1 Gbit/s. Our choices where the paper
     /// is silent: buffers are unlimited and stand in front of the crossbar, the next header is read
     /// while the frame before it leaves, and transit nodes store the whole frame before they send
-    /// it on.
+    /// it on. Their memory is the default of Tresse's daemon: 64 MiB, and a waiting time of 1 s.
     #[must_use]
     pub const fn ethernet(cycle_ns: f64) -> Self {
         Self {
@@ -93,7 +114,10 @@ impl SimulationModel {
             pipelined: true,
             link: 5,
             transit: 0,
-            transit_flits: u64::MAX,
+            transit_memory: TransitMemory::Drop {
+                flits: (64 << 20) / 4,
+                cycles: (1e9 / cycle_ns) as u64,
+            },
             transit_stores: true,
             queues: Queues::Input,
             buffers: Buffers::Unlimited,
@@ -116,7 +140,7 @@ impl SimulationModel {
             pipelined: false,
             link: 8,
             transit: 44 + 32,
-            transit_flits: 512 * 1024,
+            transit_memory: TransitMemory::Spill { flits: 512 * 1024 },
             transit_stores: false,
             queues: Queues::Input,
             buffers: Buffers::StopAndGo { stop: 56, go: 40 },

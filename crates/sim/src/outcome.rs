@@ -68,7 +68,7 @@ fn greatest(bin: usize) -> u64 {
 
 /// The results of one simulation. Accepted traffic and latencies are measured after the warm-up;
 /// peaks of buffers, dropped and spilled frames, and messages without a path are counted over the
-/// whole run.
+/// whole run, the warm-up included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulationOutcome {
     /// Cycles measured.
@@ -93,7 +93,7 @@ pub struct SimulationOutcome {
     pub sent: Vec<u64>,
     /// Most flits at once in the buffer behind each channel.
     pub peaks: Vec<u32>,
-    /// Frames that a full buffer dropped.
+    /// Frames that a full channel buffer dropped.
     pub dropped: u64,
     /// Messages for which no path was left.
     pub without_path: u64,
@@ -101,8 +101,13 @@ pub struct SimulationOutcome {
     pub in_transit: [u64; 2],
     /// The most flits that a node had in transit at once, per NIC.
     pub transit_peak: u64,
-    /// Frames that found a node's memory for forwarded frames full.
+    /// Frames that found a node's memory for forwarded frames full, and waited nevertheless
+    /// ([`TransitMemory::Spill`](crate::model::TransitMemory::Spill)).
     pub spilled: u64,
+    /// Waiting frames that transit nodes dropped because their memory was full.
+    pub transit_buffer_full: u64,
+    /// Waiting frames that transit nodes dropped because they had waited for too long.
+    pub transit_waited_too_long: u64,
     /// A circle of channels that wait for each other, and the cycle in which it was found.
     pub deadlock: Option<(u64, Vec<u32>)>,
     /// Channel crossings of all flits, the warm-up included.
@@ -110,6 +115,12 @@ pub struct SimulationOutcome {
 }
 
 impl SimulationOutcome {
+    /// Returns the number of frames that were dropped, by channel buffers and transit nodes.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.dropped + self.transit_buffer_full + self.transit_waited_too_long
+    }
+
     /// Adds another run of the same network, as if both were one longer run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.cycles += other.cycles;
@@ -129,6 +140,8 @@ impl SimulationOutcome {
         }
         self.transit_peak = self.transit_peak.max(other.transit_peak);
         self.spilled += other.spilled;
+        self.transit_buffer_full += other.transit_buffer_full;
+        self.transit_waited_too_long += other.transit_waited_too_long;
         self.overfull |= other.overfull;
         if self.deadlock.is_none() {
             self.deadlock.clone_from(&other.deadlock);

@@ -47,7 +47,7 @@ impl Point {
         Ok(Self {
             offered: run.load,
             accepted: accepted(&outcome, run.network),
-            carried: !grows && outcome.dropped == 0 && outcome.deadlock.is_none(),
+            carried: !grows && outcome.lost() == 0 && outcome.deadlock.is_none(),
             outcome,
         })
     }

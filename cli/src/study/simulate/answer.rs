@@ -49,6 +49,10 @@ pub struct LoadResult {
     spilled: u64,
     /// The most flits of transit traffic that a NIC's node stored at once.
     transit_peak: u64,
+    /// Frames that transit nodes dropped: because their memory was full, or because they had waited
+    /// for too long.
+    transit_buffer_full: u64,
+    transit_waited_too_long: u64,
     /// The most flits in the buffer of one channel.
     buffer_peak: u32,
     /// The busiest channel, and the share of the time in which it sent.
@@ -139,7 +143,8 @@ impl Curve {
             writeln!(
                 out,
                 "strategy,offered,generated,accepted,latency_mean_ns,latency_p99_ns,carried,waiting,dropped,\
-                 without_path,in_transit,spilled,transit_peak,buffer_peak,busiest,utilisation,deadlock"
+                 without_path,in_transit,spilled,transit_peak,buffer_peak,busiest,utilisation,deadlock,\
+                 transit_buffer_full,transit_waited_too_long"
             )?;
         }
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
@@ -147,7 +152,7 @@ impl Curve {
             let (mean, tail) = (number(line.latency_mean), number(line.latency_p99));
             writeln!(
                 out,
-                "{},{},{},{},{mean},{tail},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{mean},{tail},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 line.strategy,
                 line.offered,
                 line.generated,
@@ -162,7 +167,9 @@ impl Curve {
                 line.buffer_peak,
                 line.busiest,
                 line.utilisation,
-                line.deadlock.as_ref().map_or(String::new(), |circle| circle.join(" "))
+                line.deadlock.as_ref().map_or(String::new(), |circle| circle.join(" ")),
+                line.transit_buffer_full,
+                line.transit_waited_too_long
             )?;
         }
         Ok(())
@@ -176,15 +183,24 @@ impl Curve {
         for line in &self.lines {
             let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.2}", ns / 1000.0));
             let mut words = Vec::new();
+            let in_transit = [
+                (line.transit_buffer_full, "for want of room"),
+                (line.transit_waited_too_long, "after too long a wait"),
+            ];
+            let lost = line.dropped + in_transit[0].0 + in_transit[1].0;
             match &line.deadlock {
                 Some(circle) => {
                     let cycle = line.deadlock_cycle.unwrap_or_default();
                     words.push(format!("deadlock by cycle {cycle}: {}", circle.join(" ")));
                 }
                 None if line.dropped > 0 => words.push(format!("{} frames dropped", line.dropped)),
+                None if lost > 0 => {}
                 None if line.overfull => words.push("queues grow without end".into()),
                 None if !line.carried => words.push("queues grow".into()),
                 None => {}
+            }
+            for (frames, why) in in_transit.into_iter().filter(|(frames, _)| *frames > 0) {
+                words.push(format!("{frames} frames dropped in transit {why}"));
             }
             if line.without_path > 0 {
                 words.push(format!("{} messages without a path", line.without_path));
@@ -255,6 +271,8 @@ impl LoadResult {
             in_transit: in_transit[0] as f64 / in_transit[1].max(1) as f64,
             spilled: point.outcome.spilled,
             transit_peak: point.outcome.transit_peak,
+            transit_buffer_full: point.outcome.transit_buffer_full,
+            transit_waited_too_long: point.outcome.transit_waited_too_long,
             buffer_peak: peaks.iter().copied().max().unwrap_or(0),
             busiest: network.name(plan, busiest as u32),
             utilisation: used(busiest),

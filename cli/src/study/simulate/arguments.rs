@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
 
+use super::transit_buffer::TransitBuffer;
+
 /// Arguments of `tresse simulate`, which simulates the traffic of a plan flit by flit.
 #[derive(Debug, Args)]
 pub struct Simulate {
@@ -39,6 +41,10 @@ pub struct Simulate {
     /// the model says; for `--paper vlan` drop:134, one frame.
     #[arg(long, value_name = "KIND")]
     pub buffers: Option<String>,
+    /// What may wait in a transit node, all its NICs together, and for how long (`transit_buffer` in tressed.toml):
+    /// MEMORY or MEMORY,WAIT, such as 16M,50ms. Default: 64M,1000ms, as in `tressed`; `--model wormhole` drops nothing.
+    #[arg(long, value_name = "MEMORY,WAIT")]
+    pub transit_buffer: Option<TransitBuffer>,
     /// Where frames wait in a switch. Default: at its inputs.
     #[arg(long, value_enum)]
     pub queues: Option<Queues>,

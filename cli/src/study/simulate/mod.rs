@@ -8,6 +8,7 @@ mod model;
 mod plot;
 mod sweep;
 mod traffic;
+mod transit_buffer;
 mod vlan;
 
 use std::io::Write;
@@ -16,7 +17,7 @@ use toml_edit::DocumentMut;
 use tresse_plan::Plan;
 
 use self::answer::Curve;
-use self::arguments::Paper;
+use self::arguments::{Paper, Switching};
 
 pub use self::arguments::Simulate;
 use crate::fail::{Code, Failure};
@@ -58,11 +59,22 @@ impl Simulate {
         Ok(if stuck { Code::Fault } else { Code::Fine })
     }
 
-    /// Refuses options that would have no effect with, or without, `--paper itb`.
+    /// Refuses options that would have no effect with, or without, `--paper`, or with the model.
     fn refuse_what_has_no_effect(&self) -> Result<(), Failure> {
         let itb = self.paper == Some(Paper::Itb);
         type Given = (&'static str, bool);
         let refused = |(option, given): &Given| given.then_some(*option);
+        if self.transit_buffer.is_some() {
+            let why = match (self.paper, self.model) {
+                (Some(Paper::Itb), _) => "`--paper itb` sets this option",
+                (Some(Paper::Vlan), _) => "`--paper vlan` has no transit nodes",
+                (None, Switching::Wormhole) => "with `--model wormhole` nodes drop nothing",
+                (None, Switching::Ethernet) => "",
+            };
+            if !why.is_empty() {
+                return Err(Failure::new(Code::Usage, format!("--transit-buffer: {why}")));
+            }
+        }
         let (option, why) = if itb {
             let said = [
                 ("--buffers", self.buffers.is_some()),

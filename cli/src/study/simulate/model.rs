@@ -22,6 +22,9 @@ impl Simulate {
         if self.queues == Some(Queues::Output) {
             model.queues = tresse_sim::model::Queues::Output;
         }
+        if let Some(buffer) = self.transit_buffer {
+            model.transit_memory = buffer.memory(&model);
+        }
         let Some(text) = self.buffers_text() else { return Ok(model) };
         let wrong = || {
             let words = "unlimited, lossless:FLITS or drop:FLITS (of at most 16777216)";

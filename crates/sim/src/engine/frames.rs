@@ -12,7 +12,8 @@ pub(super) struct Frame {
     pub flits: u32,
     /// Tick at which its message was generated.
     pub born: u64,
-    /// Tick at which its head arrives, or arrived, at its present place.
+    /// Tick at which its head arrives, or arrived, at its present place; in a transit node's queue,
+    /// tick from which it waits there.
     pub arrives: u64,
     /// The channel by which it came.
     pub via: u32,

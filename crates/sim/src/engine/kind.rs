@@ -32,10 +32,12 @@ pub(super) enum EventKind {
     Go,
     /// A sender may have nothing left to send.
     Dry,
+    /// The oldest frame in a transit node's queue may have waited for too long.
+    Late,
 }
 
 impl EventKind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Ready,
         Self::FrameReady,
         Self::Free,
@@ -49,5 +51,6 @@ impl EventKind {
         Self::Stop,
         Self::Go,
         Self::Dry,
+        Self::Late,
     ];
 }

@@ -6,8 +6,9 @@
 //! in each cycle (`reference` in the tests does that).
 //!
 //! Order within a cycle: first the events ([`EventKind`]) are processed, then free outputs choose
-//! among waiting frames, then runs of flits begin and end, then the fill of each buffer is compared
-//! with its stop and go marks. No step depends on the order of events within it.
+//! among waiting frames, then transit nodes drop frames that still wait, then runs of flits begin
+//! and end, then the fill of each buffer is compared with its stop and go marks. No step depends on
+//! the order of events within it.
 
 mod flow;
 mod frames;
@@ -23,6 +24,8 @@ mod stop_and_go;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod transit_bound;
+mod transit_buffer;
 
 use std::collections::HashMap;
 
@@ -86,6 +89,9 @@ impl Engine<'_> {
                 self.choose(out, now);
             }
             self.choosing = choosing;
+            if !self.to_bound.is_empty() {
+                self.drop_waiting(now);
+            }
             if self.flows {
                 self.settle(now);
             }
@@ -142,6 +148,7 @@ impl Engine<'_> {
             EventKind::Stop => self.stop_signalled(at, true),
             EventKind::Go => self.stop_signalled(at, false),
             EventKind::Dry => self.change(at),
+            EventKind::Late => self.late(at),
         }
     }
 
@@ -153,7 +160,7 @@ impl Engine<'_> {
         self.arriving_heads = frames;
         let mut frames = std::mem::take(&mut self.leaving_memory);
         frames.sort_unstable_by_key(|frame| self.frames.of(*frame).via);
-        frames.drain(..).for_each(|frame| self.frame_ready(frame));
+        frames.drain(..).for_each(|frame| self.frame_ready(frame, now));
         self.leaving_memory = frames;
     }
 

@@ -33,6 +33,8 @@ pub(super) struct Port {
     pub queue: [u32; 2],
     /// Whether a node's own message was served last, not its queue.
     pub own_last: bool,
+    /// Whether an event is due by which the first frame of its queue may have waited for too long.
+    pub timed: bool,
     /// Its number among the inputs of the switch at its far end.
     pub input: u32,
     /// The frames in the buffer at its far end, without the one that leaves it.

@@ -39,6 +39,9 @@ pub enum SimulationError {
     /// Queues at the outputs need unlimited buffers.
     #[error("output queues need unlimited buffers: use input queues, or unlimited buffers")]
     OutputQueues,
+    /// A transit node that drops frames must have them whole.
+    #[error("transit nodes that drop frames must store whole frames")]
+    TransitMemory,
     /// The rates have no small common measure.
     #[error(
         "the rates of the links have no common divisor above a thousandth of a node's rate: use \

@@ -6,7 +6,8 @@ use super::port::{Far, Port};
 use super::requests::Requests;
 use super::run::{Run, SimulationError};
 use super::state::Engine;
-use crate::model::{Buffers, Queues};
+use super::transit_bound::TransitBound;
+use crate::model::{Buffers, Queues, TransitMemory};
 use crate::network::{ChannelEnd, SimulatedNetwork};
 use crate::outcome::{Latencies, SimulationOutcome};
 use crate::wheel::Wheel;
@@ -30,6 +31,9 @@ impl<'a> Engine<'a> {
         }
         if model.queues == Queues::Output && model.buffers != Buffers::Unlimited {
             return Err(SimulationError::OutputQueues);
+        }
+        if matches!(model.transit_memory, TransitMemory::Drop { .. }) && !model.transit_stores {
+            return Err(SimulationError::TransitMemory);
         }
         let channels = network.channels.len();
         let (inputs, first_input, input) = inputs(network);
@@ -57,6 +61,7 @@ impl<'a> Engine<'a> {
                     requests,
                     queue: [NONE; 2],
                     own_last: false,
+                    timed: false,
                     input: input[at],
                     buffer: [NONE; 2],
                     leaving: false,
@@ -88,6 +93,8 @@ impl<'a> Engine<'a> {
             wheel: Wheel::new(),
             leaving_memory: Vec::new(),
             arriving_heads: Vec::new(),
+            bound: TransitBound::new(model, network, ticks, run.cycles * ticks),
+            to_bound: Vec::new(),
             choosing: Vec::new(),
             changed: Vec::new(),
             touched: Vec::new(),
@@ -108,6 +115,8 @@ impl<'a> Engine<'a> {
                 in_transit: [0; 2],
                 transit_peak: 0,
                 spilled: 0,
+                transit_buffer_full: 0,
+                transit_waited_too_long: 0,
                 deadlock: None,
                 flit_hops: 0,
             },

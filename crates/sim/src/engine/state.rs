@@ -5,6 +5,7 @@ use super::frames::Frames;
 use super::port::Port;
 use super::run::Run;
 use super::source::Source;
+use super::transit_bound::TransitBound;
 use crate::outcome::SimulationOutcome;
 use crate::wheel::Wheel;
 
@@ -31,6 +32,9 @@ pub(crate) struct Engine<'a> {
     pub leaving_memory: Vec<u32>,
     pub arriving_heads: Vec<u32>,
     pub choosing: Vec<u32>,
+    pub bound: TransitBound,
+    /// Channels out of nodes for which frames may have waited for too long, or too many.
+    pub to_bound: Vec<u32>,
     pub changed: Vec<u32>,
     pub touched: Vec<u32>,
     pub busy: Vec<u64>,

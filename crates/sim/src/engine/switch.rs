@@ -152,7 +152,7 @@ impl Engine<'_> {
         }
         let port = &mut self.ports[out as usize];
         port.frame = NONE;
-        let (feed, flits) = (port.feed, port.flits);
+        let (feed, from, flits) = (port.feed, port.from, port.flits);
         if feed != NONE {
             let behind = &mut self.ports[feed as usize];
             behind.leaving = false;
@@ -161,7 +161,7 @@ impl Engine<'_> {
                 self.route(feed, now);
             }
         } else {
-            self.left_memory(out, flits);
+            self.left_memory(from, flits);
         }
         self.wants(out);
     }

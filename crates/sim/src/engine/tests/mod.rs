@@ -1,6 +1,7 @@
 //! Closed forms, and the same results as one flit at a time.
 
 mod reference;
+mod transit_buffer;
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use reference::Reference;
 use tresse_plan::Plan;
 
 use super::{Engine, Run};
-use crate::model::{Buffers, Queues, SimulationModel};
+use crate::model::{Buffers, Queues, SimulationModel, TransitMemory};
 use crate::network::SimulatedNetwork;
 use crate::route::SimulatedPaths;
 use crate::traffic::{Arrivals, OfferedTraffic, Traced, TrafficPattern};
@@ -115,11 +116,18 @@ prop_compose! {
             (40u32..120).prop_map(|flits| Buffers::Drop { flits }),
             (1u32..60, 1u32..60).prop_map(|(stop, go)| Buffers::StopAndGo { stop, go: go.min(stop) }),
         ],
+        transit_memory in prop_oneof![
+            1 => Just(TransitMemory::Spill { flits: 1000 }),
+            2 => (0u64..100, 0u64..100)
+                .prop_map(|(flits, cycles)| TransitMemory::Drop { flits, cycles }),
+            1 => (0u64..100).prop_map(|flits| TransitMemory::Drop { flits, cycles: u64::MAX }),
+        ],
     ) -> (SimulationModel, u32) {
         let queues = match (output, buffers) {
             (true, Buffers::Unlimited) => Queues::Output,
             _ => Queues::Input,
         };
+        let transit_stores = transit_stores || transit_memory != TransitMemory::Spill { flits: 1000 };
         let model = SimulationModel {
             flit_bytes: 1,
             cycle_ns: 1.0,
@@ -129,7 +137,7 @@ prop_compose! {
             pipelined,
             link,
             transit,
-            transit_flits: 1000,
+            transit_memory,
             transit_stores,
             queues,
             buffers,
@@ -167,12 +175,13 @@ proptest! {
         let mut delivered = std::mem::take(&mut engine.delivered);
         delivered.sort_unstable();
         let outcome = engine.finish();
+        let transit_dropped = [outcome.transit_buffer_full, outcome.transit_waited_too_long];
         let mut reference = Reference::new(&run);
         reference.simulate();
         let differs = delivered.iter().zip(&reference.delivered).position(|(a, b)| a != b);
         prop_assert_eq!(
-            (differs, delivered.len(), outcome.dropped),
-            (None, reference.delivered.len(), reference.dropped),
+            (differs, delivered.len(), outcome.dropped, transit_dropped),
+            (None, reference.delivered.len(), reference.dropped, reference.transit_dropped),
             "{:?} {:?}",
             delivered.iter().zip(&reference.delivered).find(|(a, b)| a != b),
             model

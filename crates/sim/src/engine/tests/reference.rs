@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::engine::Run;
 use crate::engine::setup::{inputs, periods};
-use crate::model::{Buffers, Queues};
+use crate::model::{Buffers, Queues, TransitMemory};
 use crate::network::ChannelEnd;
 use crate::traffic::{Message, Sequence};
 
@@ -40,8 +40,8 @@ struct SimulatedChannel {
     /// Flits in it, and the frame whose head came in this tick.
     held: u32,
     head: Option<usize>,
-    /// Frames in memory that want it.
-    queue: VecDeque<usize>,
+    /// Frames in memory that want it, and since when.
+    queue: VecDeque<(usize, u64)>,
     own: VecDeque<usize>,
     own_last: bool,
     last_input: usize,
@@ -61,6 +61,8 @@ pub struct Reference<'a> {
     freed: BTreeMap<u64, Vec<(usize, usize)>>,
     pub delivered: Vec<Delivered>,
     pub dropped: u64,
+    /// Frames that transit nodes dropped: for want of room, and after too long a wait.
+    pub transit_dropped: [u64; 2],
     pub peaks: Vec<u32>,
 }
 
@@ -85,6 +87,7 @@ impl<'a> Reference<'a> {
             freed: BTreeMap::new(),
             delivered: Vec::new(),
             dropped: 0,
+            transit_dropped: [0; 2],
             peaks: vec![0; periods.len()],
         };
         own.generate();
@@ -131,6 +134,7 @@ impl<'a> Reference<'a> {
             self.heads(now);
             self.memory(now);
             self.grants(now);
+            self.bounds(now);
             self.sends(now);
             self.marks(now);
         }
@@ -240,7 +244,7 @@ impl<'a> Reference<'a> {
             let path = &self.frames[id].path;
             let hop = path.iter().position(|c| *c == via).unwrap();
             let out = path[hop + 1];
-            self.channels[out].queue.push_back(id);
+            self.channels[out].queue.push_back((id, now));
         }
     }
 
@@ -282,7 +286,10 @@ impl<'a> Reference<'a> {
                 let channel = &mut self.channels[out];
                 let own = channel.own.front().is_some_and(|id| frames[*id].message.born <= now);
                 let own = own && (!channel.own_last || channel.queue.is_empty());
-                granted = if own { channel.own.pop_front() } else { channel.queue.pop_front() };
+                granted = match own {
+                    true => channel.own.pop_front(),
+                    false => channel.queue.pop_front().map(|(id, _)| id),
+                };
                 if granted.is_some() {
                     channel.own_last = own;
                 }
@@ -290,6 +297,38 @@ impl<'a> Reference<'a> {
             if let Some(id) = granted {
                 let hop = self.frames[id].path.iter().position(|c| *c == out).unwrap();
                 self.channels[out].sending = Some((id, hop, now));
+            }
+        }
+    }
+
+    /// Transit nodes drop what still waits and must not.
+    fn bounds(&mut self, now: u64) {
+        let TransitMemory::Drop { flits: room, cycles } = self.run.model.transit_memory else {
+            return;
+        };
+        let longest = cycles.max(1).saturating_mul(self.ticks);
+        for node in 0..self.run.network.nodes as u32 {
+            let from = |at: &usize| self.run.network.channels[*at].from == ChannelEnd::Node(node);
+            let exits: Vec<usize> = (0..self.channels.len()).filter(from).collect();
+            for exit in &exits {
+                let queue = &mut self.channels[*exit].queue;
+                let before = queue.len();
+                queue.retain(|(_, since)| now - since < longest);
+                self.transit_dropped[1] += (before - queue.len()) as u64;
+            }
+            loop {
+                let waits = |exit: &usize| -> u64 {
+                    let ids = self.channels[*exit].queue.iter().map(|(id, _)| *id);
+                    ids.map(|id| u64::from(self.frames[id].flits)).sum()
+                };
+                let flits: Vec<u64> = exits.iter().map(waits).collect();
+                if flits.iter().sum::<u64>() <= room {
+                    break;
+                }
+                let most = flits.iter().max().unwrap();
+                let fullest = flits.iter().position(|flits| flits == most).unwrap();
+                self.channels[exits[fullest]].queue.pop_front().unwrap();
+                self.transit_dropped[0] += 1;
             }
         }
     }
