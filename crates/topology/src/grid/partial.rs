@@ -39,8 +39,8 @@ impl Grid {
             (false, _) => rows / 2 + 1,
             (true, 1) => grid.cuts(),
             (true, _) => {
-                let n = grid.smallest_odd().map_or(0, u64::from);
-                let rest = if n == 0 { rows / 2 } else { rows / n * (n - 1) / 2 };
+                let odd = grid.smallest_odd().map(u64::from);
+                let rest = odd.map_or(rows / 2, |n| rows / n * (n - 1) / 2);
                 grid.cuts() * (rows - rest + 1)
             }
         }
