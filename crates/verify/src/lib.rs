@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod below;
+mod bisection;
 mod cut;
 mod direct;
 mod failures;
@@ -26,6 +27,7 @@ mod tests;
 mod trees;
 mod uplink;
 
+pub use bisection::Bisection;
 pub use cut::Cut;
 pub use failures::{Failures, Worst};
 pub use finding::Finding;

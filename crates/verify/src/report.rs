@@ -5,7 +5,7 @@ use tresse_plan::Plan;
 use tresse_topology::vlan::Role;
 
 use super::judged::Judged;
-use super::{Cut, Failures, Finding, Reflect, Survey};
+use super::{Bisection, Cut, Failures, Finding, Reflect, Survey};
 
 /// How many primary paths go through transit nodes (nodes that forward frames for others), and the mean
 /// and largest number of transit nodes on a primary path.
@@ -60,6 +60,9 @@ pub struct Report {
     /// For a clique: its cut into halves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
+    /// For a flat neighbourhood: bandwidth between two halves of its nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bisection: Option<Bisection>,
     /// Gain of reflectors for the demand, if the cluster file asks for them or lists a demand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reflect: Option<Reflect>,
@@ -128,6 +131,7 @@ impl Report {
             ideal_throughput: 0.0,
             transit: TransitSummary::default(),
             cut: Cut::of(plan),
+            bisection: Bisection::of(plan),
             reflect: None,
             failures: Failures::default(),
             violations: Vec::new(),

@@ -151,6 +151,18 @@ fn text(out: &mut impl Write, r: &Report, sessions: &Sessions, joins: bool) -> s
             cut.links, cut.per_node, cut.theorem
         )?;
     }
+    if let Some(bisection) = &r.bisection {
+        let gbits = |bits: f64| format!("{:.1} Gbit/s", bits / 1e9);
+        let up =
+            bisection.with_uplink.map(|up| format!("{} with the uplink's cables, ", gbits(up)));
+        writeln!(
+            out,
+            "between halves    {} over random pairs, {}{} at most",
+            gbits(bisection.random_pairs),
+            up.unwrap_or_default(),
+            gbits(bisection.most)
+        )?;
+    }
     if r.transit.paths > 0 {
         writeln!(
             out,

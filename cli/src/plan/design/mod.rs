@@ -59,6 +59,10 @@ struct Judged<'a> {
     mac_tuple_bytes: Option<usize>,
     /// Links between two halves whose PCs are paired at random, counted in both directions.
     bisection_links: f64,
+    /// What an uplink switch of its own would add to that, by one cable from each switch.
+    uplink_links: f64,
+    /// All NICs: what no pattern exceeds.
+    bisection_links_most: f64,
 }
 
 /// How many paths share a NIC if each pair has one path.
@@ -205,6 +209,8 @@ impl Design {
             tuple_bytes: tuples.as_ref().map(Tuples::bytes),
             mac_tuple_bytes: tuples.as_ref().map(Tuples::mac_bytes),
             bisection_links: answer.mean_links_per_pair * wiring.pcs() as f64,
+            uplink_links: 2.0 * wiring.switches.len() as f64,
+            bisection_links_most: wiring.switches.iter().map(Vec::len).sum::<usize>() as f64,
         };
         if json {
             json_line(&mut out, &judged)?;
@@ -217,8 +223,11 @@ impl Design {
             )?;
             writeln!(
                 out,
-                "# bisection over random pairs: {:.1} links, counted in both directions",
-                judged.bisection_links
+                "# bisection over random pairs: {:.1} links, counted in both directions, {:.1} with an uplink \
+                 switch of its own, {:.0} at most",
+                judged.bisection_links,
+                judged.bisection_links + judged.uplink_links,
+                judged.bisection_links_most
             )?;
         }
         out.flush()?;

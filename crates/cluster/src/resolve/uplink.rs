@@ -1,10 +1,11 @@
 //! Adds the uplink cables of a flat neighbourhood: one from each switch to the uplink switch. Each takes the highest
-//! free port of its switch, so this is done after all NICs have their ports.
+//! free port of its switch, and the rate of the fastest NIC there, so this is done after all NICs are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::SwitchId;
 use tresse_base::problem::{Found, ProblemKind};
+use tresse_base::units::Rate;
 use tresse_topology::cluster::TopologyShape;
 
 use super::fabric::{Draft, NOWHERE};
@@ -14,10 +15,14 @@ impl Draft {
     pub(super) fn plug_uplinks(&mut self, kind: &TopologyShape, found: &mut Found) {
         let TopologyShape::Fnn { uplink: Some(uplink), .. } = kind else { return };
         let mut taken: BTreeMap<SwitchId, BTreeSet<u32>> = BTreeMap::new();
+        let mut fastest: BTreeMap<SwitchId, Rate> = BTreeMap::new();
         for nic in self.nodes.iter().flat_map(|node| &node.nics) {
             taken.entry(nic.switch).or_default().insert(nic.port);
+            let rate = fastest.entry(nic.switch).or_insert(nic.rate);
+            *rate = nic.rate.max(*rate);
         }
         for link in &mut self.links {
+            link.rate = fastest.get(&link.a.switch).copied().unwrap_or(link.rate);
             let switch = &self.switches[link.a.switch.index()];
             let used = taken.remove(&link.a.switch).unwrap_or_default();
             let next = used.last().map_or(1, |last| last + 1);
