@@ -8,8 +8,7 @@ use tresse_base::hostlist;
 use tresse_base::units::Rate;
 use tresse_lab::load::{self, LoadError, LoadOptions, LoadReport, PairRate, Traffic, Trial};
 use tresse_lab::signals::Signals;
-use tresse_lab::state::Shaping;
-
+use tresse_lab::state::{LabState, Shaping};
 use tresse_topology::demand::Demand;
 
 use super::found::{Found, fault};
@@ -31,7 +30,8 @@ pub struct Load {
     /// Seconds of one trial.
     #[arg(long, short = 't', default_value_t = 4.0)]
     seconds: f64,
-    /// The link rate that results are fractions of. Default: the rate that the lab's cables are shaped to.
+    /// The link rate that results are fractions of. Default: the rate that the lab's cables, or all of its nodes' cables, are
+    /// shaped to.
     #[arg(long)]
     rate: Option<Rate>,
     /// IP packet size in bytes. Default: 1500, or what the routes of all pairs take.
@@ -65,14 +65,10 @@ enum Mode {
 impl Load {
     pub fn run(&self, found: &Found, json: bool) -> Result<Code, Failure> {
         let (directory, record) = (&found.directory, &found.record);
-        let rate_bps = match (self.rate, record.shape) {
-            (Some(rate), _) => rate.0,
-            (None, Shaping::Rate(bps)) => bps,
-            (None, _) => {
-                let words = "the cables of this lab are not shaped to one rate: name the links' rate with --rate";
-                return Err(Failure::new(Code::Usage, words));
-            }
-        };
+        let words =
+            "the cables of this lab are not shaped to one rate: name the links' rate with --rate";
+        let rate_bps = self.rate.map(|rate| rate.0).or_else(|| link_rate(record));
+        let rate_bps = rate_bps.ok_or_else(|| Failure::new(Code::Usage, words))?;
         let traffic = self.traffic(found)?;
         let packet_bytes = load::packet_bytes(directory, record, &traffic, self.packet);
         let packet_bytes = packet_bytes.map_err(|error| match error {
@@ -153,6 +149,21 @@ impl Load {
             pairs => named(found, pairs)?,
         };
         Ok(Traffic::of(&pairs, self.flows.unwrap_or(FLOWS), &links))
+    }
+}
+
+/// The rate that all cables to nodes are shaped to, in bits per second.
+fn link_rate(lab: &LabState) -> Option<u64> {
+    match lab.shape {
+        Shaping::None => None,
+        Shaping::Rate(bps) => Some(bps),
+        Shaping::File => {
+            let is_node = |name: &str| lab.blueprint.nodes.iter().any(|node| node.name == name);
+            let of_nodes = lab.blueprint.cables.iter().filter(|cable| is_node(&cable.a.place));
+            let mut rates = of_nodes.map(|cable| cable.rate.0);
+            let first = rates.next()?;
+            rates.all(|rate| rate == first).then_some(first)
+        }
     }
 }
 
