@@ -86,7 +86,8 @@ section! {
         /// The wiring table that `tresse design -o` writes: its file, or the table itself (fnn).
         #[schemars(length(min = 1))]
         wiring: String = "wiring = \"wiring.txt\"",
-        /// The name of a switch to which every other has one cable, for multicast and other networks (fnn).
+        /// The name of a switch to which every other has one cable, for multicast and other networks: one more, or one of
+        /// the wiring with ports to spare (fnn).
         #[schemars(extend("pattern" = pattern::name()))]
         uplink: String = "uplink = \"u0\"",
     }

@@ -111,8 +111,8 @@ pub enum TopologyShape {
     Fnn {
         /// The nodes on every switch. NIC i of a node goes to the i-th switch that lists the node.
         wiring: Wiring,
-        /// The name of the uplink switch, if any. Each switch has a cable to it that no path uses. An absent
-        /// uplink is left out of the digest.
+        /// The name of the uplink switch, if any: one of the wiring (folded), or one more. Each other switch has a cable
+        /// to it that no path uses. An absent uplink is left out of the digest.
         #[serde(skip_serializing_if = "Option::is_none")]
         uplink: Option<String>,
     },
@@ -421,11 +421,13 @@ impl Cluster {
         self.kind.is_routed() || self.routing.strategy == Strategy::Direct
     }
 
-    /// Returns the uplink switch of a flat neighbourhood. It comes after the switches of the wiring table.
+    /// Returns the uplink switch of a flat neighbourhood: one of the wiring table (folded), or one behind these.
     #[must_use]
     pub fn uplink(&self) -> Option<SwitchId> {
         match &self.kind {
-            TopologyShape::Fnn { wiring, uplink: Some(_) } => Some(wiring.switches.len().into()),
+            TopologyShape::Fnn { uplink: Some(name), .. } => {
+                self.switches.iter().position(|switch| switch.name == *name).map(SwitchId::from)
+            }
             _ => None,
         }
     }

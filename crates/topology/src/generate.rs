@@ -133,7 +133,7 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
 }
 
 /// Generates a flat neighbourhood. The `i`-th node of a switch has port `i + 1` there. With an uplink, the port
-/// after those of the nodes of switch `s` is cabled to port `s + 1` of the uplink switch.
+/// after those of the nodes of each other switch is cabled to it, in order from its first port behind its own nodes.
 fn flat(wiring: &Wiring, uplink: Option<&str>) -> Fabric {
     let count = wiring.pcs() as u32;
     let names = Names::new('n', count);
@@ -156,13 +156,21 @@ fn flat(wiring: &Wiring, uplink: Option<&str>) -> Fabric {
     }
     let count = wiring.switches.len() as u32;
     let names = Names::new('s', count);
-    let ports = |members: &Vec<u32>| members.len() as u32 + u32::from(uplink.is_some());
-    let all = || (0..count).zip(&wiring.switches);
-    let switches = all().map(|(k, members)| default_switch(names.of(k), ports(members)));
-    let up = uplink.map(|name| default_switch(name.to_owned(), count));
-    let cables = all().map(|(k, members)| cable((k, ports(members)), (count, k + 1)));
-    let links = if uplink.is_some() { cables.collect() } else { Vec::new() };
-    Fabric { switches: switches.chain(up).collect(), nodes, links }
+    // The uplink is a switch of its own behind the others, or one of them (folded).
+    let folded = uplink.and_then(|uplink| (0..count).find(|k| names.of(*k) == uplink));
+    let up = folded.unwrap_or(count);
+    let cabled = |k: u32| uplink.is_some() && k != up;
+    let members = |k: u32| wiring.switches.get(k as usize).map_or(0, |of| of.len() as u32);
+    let ports = |k: u32| match Some(k) == folded {
+        true => members(k) + count - 1,
+        false => members(k) + u32::from(cabled(k)),
+    };
+    let switches = (0..count).map(|k| default_switch(names.of(k), ports(k)));
+    let own =
+        uplink.filter(|_| folded.is_none()).map(|name| default_switch(name.to_owned(), count));
+    let cables = (0..count).filter(|k| cabled(*k)).zip(members(up) + 1..);
+    let links = cables.map(|(k, port)| cable((k, ports(k)), (up, port))).collect();
+    Fabric { switches: switches.chain(own).collect(), nodes, links }
 }
 
 fn clique(count: u32, first: u32) -> Vec<Link> {

@@ -1,5 +1,5 @@
-//! Adds the uplink cables of a flat neighbourhood: one from each switch to the uplink switch. Each takes the highest
-//! free port of its switch, and the rate of the fastest NIC there, so this is done after all NICs are known.
+//! Adds the uplink cables of a flat neighbourhood: one from each other switch to the uplink switch. Each takes the highest
+//! free port of its switch, of a folded uplink too, and the rate of the fastest NIC there, so this is done after all NICs are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::fabric::{Draft, NOWHERE};
 impl Draft {
     /// Puts the uplink cable of each switch into its highest free port, and reports switches without one.
     pub(super) fn plug_uplinks(&mut self, kind: &TopologyShape, found: &mut Found) {
-        let TopologyShape::Fnn { uplink: Some(uplink), .. } = kind else { return };
+        let TopologyShape::Fnn { wiring, uplink: Some(uplink) } = kind else { return };
         let mut taken: BTreeMap<SwitchId, BTreeSet<u32>> = BTreeMap::new();
         let mut fastest: BTreeMap<SwitchId, Rate> = BTreeMap::new();
         for nic in self.nodes.iter().flat_map(|node| &node.nics) {
@@ -21,26 +21,44 @@ impl Draft {
             let rate = fastest.entry(nic.switch).or_insert(nic.rate);
             *rate = nic.rate.max(*rate);
         }
+        let mut wired = self.switches.iter().take(wiring.switches.len());
+        let folded = wired.position(|switch| switch.name == *uplink).map(SwitchId::from);
         for link in &mut self.links {
             link.rate = fastest.get(&link.a.switch).copied().unwrap_or(link.rate);
-            let switch = &self.switches[link.a.switch.index()];
-            let used = taken.remove(&link.a.switch).unwrap_or_default();
-            let next = used.last().map_or(1, |last| last + 1);
-            let Some((ports, span)) = self.given_ports.get(&link.a.switch.index()) else {
-                link.a.port = next.max(switch.ports);
-                continue;
-            };
-            match (1..=*ports).rev().find(|port| !used.contains(port)) {
-                Some(port) => link.a.port = port,
-                // NICs without a port are reported together with the number of ports needed.
-                None if next > ports + 1 => link.a.port = next,
-                None => {
-                    let name = &switch.name;
-                    let message =
-                        format!("switch `{name}` has no free port for the cable to `{uplink}`");
-                    let help = format!("ports = {next}, or leave `uplink` out");
-                    found.add(ProblemKind::TooFewPorts, span, message, help);
-                    link.a.switch = NOWHERE;
+            let ends = [Some(&mut link.a), Some(&mut link.b).filter(|_| folded.is_some())];
+            for end in ends.into_iter().flatten() {
+                let switch = &self.switches[end.switch.index()];
+                let used = taken.entry(end.switch).or_default();
+                let next = used.last().map_or(1, |last| last + 1);
+                let port = match self.given_ports.get(&end.switch.index()) {
+                    None if Some(end.switch) == folded => Some(next.max(end.port)),
+                    None => Some(next.max(switch.ports)),
+                    Some((ports, span)) => {
+                        match (1..=*ports).rev().find(|port| !used.contains(port)) {
+                            // NICs without a port are reported together with the number of ports needed.
+                            None if next > ports + 1 => Some(next),
+                            None => {
+                                let name = &switch.name;
+                                let cable = match name == uplink {
+                                    true => "all cables of the uplink, which it is".to_owned(),
+                                    false => format!("the cable to `{uplink}`"),
+                                };
+                                let message =
+                                    format!("switch `{name}` has no free port for {cable}");
+                                let help = format!("ports = {next}, or leave `uplink` out");
+                                found.add(ProblemKind::TooFewPorts, span, message, help);
+                                None
+                            }
+                            found => found,
+                        }
+                    }
+                };
+                match port {
+                    Some(port) => {
+                        end.port = port;
+                        used.insert(port);
+                    }
+                    None => end.switch = NOWHERE,
                 }
             }
         }

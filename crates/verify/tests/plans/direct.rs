@@ -176,6 +176,36 @@ fn an_uplink_has_the_highest_free_port_of_every_switch() {
     assert_eq!(ports(&format!("[[switch]]\nname = \"s0\"\nports = 8\n{moved}")).0, [7, 4, 4, 10]);
 }
 
+/// flat-neighborhood-network-compiler, section 1, figure 1h: one of the switches has ports to spare and is the uplink of the others.
+#[test]
+fn a_folded_uplink_has_the_highest_free_ports() {
+    let ends = |more: &str| -> Vec<(u32, u32, u32, u32)> {
+        let text = format!(
+            "[fabric]\ntopology = {{ kind = \"fnn\", wiring = {PAIRED:?}, uplink = \"s2\" }}\n{more}"
+        );
+        let cluster = parse(&text, "x").unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!((cluster.switches.len(), cluster.uplink()), (4, Some(SwitchId(2))));
+        let report = verify::check(&Plan::build(cluster.clone()).unwrap());
+        assert!(report.violations.is_empty() && report.loop_free, "{:?}", report.violations);
+        assert_eq!((report.max_link_load, report.failures.link.most_lost), (0, 0));
+        let ends = cluster.links.iter();
+        ends.map(|l| (l.a.switch.0, l.a.port, l.b.switch.0, l.b.port)).collect()
+    };
+    // n4, n5 and n0 have its ports 1 to 3.
+    assert_eq!(ends(""), [(0, 4, 2, 4), (1, 4, 2, 5), (3, 4, 2, 6)]);
+    let given = "[[switch]]\nname = \"s[0-3]\"\nports = 8\n";
+    assert_eq!(ends(given), [(0, 8, 2, 8), (1, 8, 2, 7), (3, 8, 2, 6)]);
+    let moved = "[[switch]]\nname = \"s2\"\nports = 7\n[[node]]\nname = \"n4\"\nnics = [{}, { switch = \"s2\", port = 7 }]\n";
+    assert_eq!(ends(moved), [(0, 4, 2, 6), (1, 4, 2, 5), (3, 4, 2, 4)]);
+    let full = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 1\\n2: 0 1\", uplink = \"s0\" }\n\
+                [[switch]]\nname = \"s0\"\nports = 3\n";
+    let problems = parse(full, "x").unwrap_err().to_string();
+    assert!(
+        problems.contains("switch `s0` has no free port for all cables of the uplink"),
+        "{problems}"
+    );
+}
+
 #[test]
 fn the_uplink_carries_nothing_of_the_plan_and_its_failure_cuts_nobody() {
     for table in [PAIRED, PLANE] {

@@ -57,22 +57,18 @@ pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape>
     (fits && named).then_some(shape)
 }
 
-/// Whether the text is a valid name that no switch or node of the wiring table has. Otherwise a problem is
-/// reported.
+/// Whether the text is a valid name that no node of the wiring table has. Otherwise a problem is reported.
 fn is_free(name: &At<String>, table: &TopologyShape, found: &mut Found) -> bool {
     let text = &name.value;
     if !valid_name(text) {
         found.add(ProblemKind::BadName, &name.span, bad_name(text), name_help(text));
         return false;
     }
-    let fabric = generate(table, 1, 1);
-    let switch = fabric.switches.iter().any(|switch| switch.name == *text);
-    if !switch && fabric.nodes.iter().all(|node| node.name != *text) {
+    if generate(table, 1, 1).nodes.iter().all(|node| node.name != *text) {
         return true;
     }
-    let what = if switch { "switch" } else { "node" };
-    let message = format!("`uplink`: the wiring table has a {what} `{text}`");
-    let help = "a name of its own, such as uplink = \"u0\"".to_owned();
+    let message = format!("`uplink`: the wiring table has a node `{text}`");
+    let help = "a name of its own, such as uplink = \"u0\", or a switch of the table".to_owned();
     found.add(ProblemKind::DuplicateName, &name.span, message, help);
     false
 }
