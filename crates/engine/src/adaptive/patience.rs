@@ -5,7 +5,7 @@ use super::shares::{Decision, Pair, Reason, Seen};
 
 /// Weights change at most once in this time.
 const REST_MS: u64 = 2000;
-const REST_MOST_MS: u64 = 256_000;
+const REST_MOST_MS: u64 = 64_000;
 /// So many looks until a change has taken effect.
 const SETTLING: u32 = 2;
 /// Detours that seem to be needed no more are left after this time.
@@ -48,6 +48,11 @@ pub(super) fn reconsider(
     if last.as_ref().is_some_and(|last| last.rests(now_ms)) {
         return None;
     }
+    if pair.is_idle() && pair.goes_as_planned(now) {
+        // What was learned of its flows says nothing of the next ones.
+        *last = None;
+        return None;
+    }
     let seen = pair.seen();
     let lost = last.as_mut().is_some_and(|last| last.look(seen));
     let decision = pair.decide(now);
@@ -80,7 +85,10 @@ impl Patience {
             (None, _) | (_, Reason::Alone | Reason::GivesWay) => REST_MS,
             (Some(last), _) if last.others_changed(seen) => REST_MS,
             (Some(last), _) if last.gained() => (last.rest_ms / 2).max(REST_MS),
-            (Some(last), Reason::Full) if last.taken_back => last.rest_ms,
+            // One try and its end are one change in vain, not two.
+            (Some(last), Reason::Full) if last.taken_back || last.reason == Reason::Vain => {
+                last.rest_ms
+            }
             (Some(last), _) => (LONGER * last.rest_ms).min(REST_MOST_MS),
         };
         Self {

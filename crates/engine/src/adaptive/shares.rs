@@ -177,6 +177,11 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// Does it send by its own paths alone?
+    pub fn goes_as_planned(&self, now: &[u8]) -> bool {
+        now == planned(self.paths)
+    }
+
     /// The used detours that are in the way of others' own traffic, by place among the paths.
     pub fn in_the_way(&self, now: &[u8]) -> impl Iterator<Item = usize> {
         let is_used = |at: &usize| {
@@ -200,7 +205,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Does it send next to nothing? Failure detection sends something by every path.
-    fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         let wires = self.planned().flat_map(|path| &path.wires);
         let least = wires.map(|wire| self.loads[*wire].capacity).fold(f64::INFINITY, f64::min);
         least.is_infinite() || self.total() < IDLE * least

@@ -254,6 +254,19 @@ fn few_flows_are_left_in_peace() {
 }
 
 #[test]
+fn after_a_single_flow_many_have_detours_at_once() {
+    let sender = Sender::hashed(ALL, &[0], &[&[1, 2]], 1, 7);
+    let mut network = Network { now: 0, wires: 3, senders: vec![sender] };
+    network.run(100);
+    network.senders[0].demand = 0.0;
+    network.run(4);
+    network.senders[0].flows = Sender::new(ALL, &[0], &[]).flows;
+    network.senders[0].demand = ALL;
+    network.run(6);
+    assert!(network.senders[0].total() >= 1.7 * WIRE, "{:?}", network.senders[0]);
+}
+
+#[test]
 fn a_full_nic_is_no_reason_for_a_detour() {
     // Wire 3 is the sender's only NIC.
     let mut network =
