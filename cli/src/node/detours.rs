@@ -73,7 +73,11 @@ fn text(out: &mut impl Write, detours: &DetourList) -> std::io::Result<()> {
 }
 
 fn pair_text(out: &mut impl Write, pair: &DetourLine) -> std::io::Result<()> {
-    writeln!(out, "{}: {}", plain(&pair.dst), plain(&pair.why))?;
+    let rest = match pair.rests_ms.div_ceil(1000) {
+        0..=RESTS => String::new(),
+        seconds => format!("; detours get no more for {seconds} s, unless traffic changes much"),
+    };
+    writeln!(out, "{}: {}{rest}", plain(&pair.dst), plain(&pair.why))?;
     let sum: u32 = pair.paths.iter().map(|path| path.weight).sum();
     let shown = pair.paths.iter().filter(|path| path.weight > 0 || path.bits_per_second > SOME);
     for path in shown {
@@ -92,5 +96,7 @@ fn pair_text(out: &mut impl Write, pair: &DetourLine) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Any change is followed by a rest of so many seconds.
+const RESTS: u64 = 2;
 /// Failure detection sends less.
 const SOME: u64 = 100_000;

@@ -228,6 +228,9 @@ pub struct DetourLine {
     pub dst: String,
     /// Why the paths have these weights, in words.
     pub why: String,
+    /// For so many milliseconds its detours get no more, unless traffic changes much.
+    #[serde(default)]
+    pub rests_ms: u64,
     /// All its paths by rank.
     pub paths: Vec<UseLine>,
 }

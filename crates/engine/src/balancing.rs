@@ -4,7 +4,7 @@
 
 use tresse_control::{DetourLine, DetourList, NodeError, ShareLine, UseLine};
 
-use super::adaptive::Beside;
+use super::adaptive::{Beside, Used};
 use super::engines::SourceEngine;
 use super::index::PathEntry;
 use super::moves::share;
@@ -71,7 +71,7 @@ impl Engine {
     pub fn detours(&self) -> Result<DetourList, NodeError> {
         let current = self.current().ok_or(NodeError::NoPlan)?;
         let line = |pair: &[PathEntry]| {
-            let (rates, why) = self.adaptive.used(current, pair)?;
+            let Used { rates, why, rests_ms } = self.adaptive.used(current, pair, self.now)?;
             let (peer, steering) = (current.index.node(pair[0].id.dst), &self.stored.steering);
             let why = match () {
                 () if self.stored.without_detours => "switched off",
@@ -90,7 +90,7 @@ impl Engine {
             };
             let dst = current.index.node(pair[0].id.dst).to_owned();
             let paths = pair.iter().enumerate().map(path).collect();
-            Some(DetourLine { dst, why: why.into(), paths })
+            Some(DetourLine { dst, why: why.into(), rests_ms, paths })
         };
         Ok(DetourList {
             planned: !self.sampled.nics.is_empty(),

@@ -5,6 +5,8 @@
 pub(crate) const LDW_ABS: u16 = 0x20;
 pub(crate) const LDH_ABS: u16 = 0x28;
 pub(crate) const LDB_ABS: u16 = 0x30;
+/// A is the length of the packet.
+pub(crate) const LD_LEN: u16 = 0x80;
 /// A is a half-word or byte so far behind X.
 pub(crate) const LDH_IND: u16 = 0x48;
 pub(crate) const LDB_IND: u16 = 0x50;
@@ -12,6 +14,10 @@ pub(crate) const LDB_IND: u16 = 0x50;
 pub(crate) const LDX_IMM: u16 = 0x01;
 /// X is the length of the IPv4 header that begins at a place.
 pub(crate) const LDX_MSH: u16 = 0xb1;
+/// X is what A is.
+pub(crate) const TAX: u16 = 0x07;
+/// Jumps if A is more than X.
+pub(crate) const JGT_X: u16 = 0x2d;
 /// Jumps if A is a number, or has one of its bits.
 pub(crate) const JEQ_K: u16 = 0x15;
 pub(crate) const JSET_K: u16 = 0x45;

@@ -2,8 +2,9 @@
 //! which no counter of the kernel tells before Linux 6.9 and none of labelled routes.
 //!
 //! A packet socket with a ring takes the first bytes of some frames, chosen by the kernel at random, and nobody is woken up;
-//! [`Sampler::take`] reads them from time to time. It takes so many that about a thousand come between two calls, all
-//! of them where there are fewer.
+//! [`Sampler::take`] reads them from time to time. A frame is chosen by its size, the larger the likelier, and stands for
+//! the more bytes the less likely it was (size-dependent sampling; Duffield, Lund and Thorup 2001): what goes in a few large
+//! segments is counted, not guessed. At most about a thousand come between two calls.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -12,7 +13,9 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use tresse_frame::forward::OFFLOAD_HEADER;
 use tresse_frame::sample::{BYTES_MOST, SampledHeaders};
 
-use crate::bpf::{AND_K, JEQ_K, LDW_ABS, PACKET_OUTGOING, PACKET_TYPE, RANDOM, RET_K};
+use crate::bpf::{
+    AND_K, JEQ_K, JGT_X, LD_LEN, LDW_ABS, PACKET_OUTGOING, PACKET_TYPE, RANDOM, RET_K, TAX,
+};
 use crate::kernel;
 use crate::sys::packet;
 use crate::sys::ring::PacketRing;
@@ -20,12 +23,10 @@ use crate::sys::ring::PacketRing;
 const ETH_P_ALL: u16 = 3;
 const SLOT: usize = 256;
 const SLOTS: usize = 2048;
-/// More samples than this and one in twice as many frames is taken from then on.
+/// So many samples between two calls, or half as many, of frames that are smaller than the bound.
 const MANY: u64 = SLOTS as u64 / 2;
-/// Fewer than this and it is one in half as many.
-const FEW: u64 = MANY / 8;
-/// One in so many frames, as a power of two, at the least.
-const RAREST: u32 = 20;
+/// The greatest bound, as a power of two.
+const RAREST: u32 = 30;
 
 /// Samples the frames that leave by one interface.
 pub struct Sampler {
@@ -33,8 +34,8 @@ pub struct Sampler {
     ring: PacketRing,
     ifindex: u32,
     ethernet: bool,
-    /// One in 2^`rarity` frames is taken.
-    rarity: u32,
+    /// All frames of 2^`bound` bytes or more are taken, and one of n bytes with the probability n / 2^`bound`.
+    bound: u32,
 }
 
 impl Sampler {
@@ -48,7 +49,7 @@ impl Sampler {
         socket.attach_filter(&filter(0))?;
         let ring = PacketRing::map(socket.as_fd(), SLOT, SLOTS)?;
         packet::bind(socket.as_fd(), nic.ifindex, ETH_P_ALL)?;
-        Ok(Self { socket, ring, ifindex: nic.ifindex, ethernet: nic.mac.is_some(), rarity: 0 })
+        Ok(Self { socket, ring, ifindex: nic.ifindex, ethernet: nic.mac.is_some(), bound: 0 })
     }
 
     /// Is it of the interface that has this name now?
@@ -78,24 +79,22 @@ impl Sampler {
         }
         self.ring.release(taken);
         let lost = u64::from(packet::take_lost(self.socket.as_fd())?);
-        let count = samples.len() as u64;
+        let (count, mut sum) = (samples.len() as u64, 0);
         for (headers, bytes) in samples {
             // Those that were lost were like those that were not.
-            each(headers, (bytes << self.rarity) * (count + lost) / count);
+            let bytes = bytes.max(1 << self.bound) * (count + lost) / count;
+            sum += bytes;
+            each(headers, bytes);
         }
-        self.adapt(count + lost)
+        self.adapt(sum)
     }
 
-    /// Takes one in twice or half as many frames from now on, if many or few came.
-    fn adapt(&mut self, count: u64) -> io::Result<()> {
-        let before = self.rarity;
-        if count > MANY {
-            self.rarity = (before + (count / MANY).ilog2() + 1).min(RAREST);
-        } else if count < FEW {
-            self.rarity = before.saturating_sub(1);
-        }
-        if self.rarity != before {
-            self.socket.attach_filter(&filter(self.rarity))?;
+    /// Takes as many from now on as make about the right number of samples of so many bytes.
+    fn adapt(&mut self, bytes: u64) -> io::Result<()> {
+        let bound = (bytes / MANY).checked_ilog2().map_or(0, |bound| (bound + 1).min(RAREST));
+        if self.bound != bound {
+            self.socket.attach_filter(&filter(bound))?;
+            self.bound = bound;
         }
         match self.socket.take_error()? {
             Some(error) => Err(error),
@@ -104,14 +103,17 @@ impl Sampler {
     }
 }
 
-/// Classic BPF: takes the first bytes of one in 2^`rarity` frames that the host sends.
-fn filter(rarity: u32) -> [SockFilter; 7] {
+/// Classic BPF: takes the first bytes of frames that the host sends, each with its probability.
+fn filter(bound: u32) -> [SockFilter; 9] {
     [
         SockFilter::new(LDW_ABS, 0, 0, PACKET_TYPE),
-        SockFilter::new(JEQ_K, 0, 3, PACKET_OUTGOING),
+        SockFilter::new(JEQ_K, 0, 5, PACKET_OUTGOING),
         SockFilter::new(LDW_ABS, 0, 0, RANDOM),
-        SockFilter::new(AND_K, 0, 0, (1 << rarity) - 1),
-        SockFilter::new(JEQ_K, 1, 0, 0),
+        SockFilter::new(AND_K, 0, 0, (1 << bound) - 1),
+        SockFilter::new(TAX, 0, 0, 0),
+        SockFilter::new(LD_LEN, 0, 0, 0),
+        // It is longer than a random number below the bound as often as it should be taken.
+        SockFilter::new(JGT_X, 1, 0, 0),
         SockFilter::new(RET_K, 0, 0, 0),
         SockFilter::new(RET_K, 0, 0, BYTES_MOST as u32),
     ]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tresse_engine::{Sampled, Sent, Traffic};
-use tresse_linux::kernel;
+use tresse_linux::kernel::{self, Carried};
 use tresse_linux::sampling::Sampler;
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -17,8 +17,8 @@ pub struct Sampling {
     sampled: Sampled,
     /// By NIC.
     samplers: BTreeMap<String, Option<Sampler>>,
-    /// By NIC: bytes sent and received when it was last looked at.
-    carried: BTreeMap<String, (u64, u64)>,
+    /// By NIC: what it had carried when it was last looked at.
+    carried: BTreeMap<String, Carried>,
     last: Option<Instant>,
 }
 
@@ -75,8 +75,9 @@ impl Sampling {
                 continue;
             };
             if let Some(before) = self.carried.insert(name.clone(), now) {
-                let grown = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
-                sent.carried.insert(name.clone(), grown);
+                let sent_bytes = now.sent_bytes.saturating_sub(before.sent_bytes);
+                let received_bytes = now.received_bytes.saturating_sub(before.received_bytes);
+                sent.carried.insert(name.clone(), (sent_bytes, received_bytes));
             }
         }
         Some(sent)

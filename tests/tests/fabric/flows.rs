@@ -21,11 +21,26 @@ const PORT: u16 = 5201;
 impl<'a> Flows<'a> {
     /// So many of each pair; each destination belongs to one pair.
     pub fn start(lab: &'a Lab, pairs: &'a [(NodeId, NodeId)], each: u32) -> Self {
-        Self::start_to(lab, pairs, each, PORT)
+        Self::run_all(lab, pairs, each, PORT, None)
     }
 
     /// The same to another port, for flows beside others to the same node.
     pub fn start_to(lab: &'a Lab, pairs: &'a [(NodeId, NodeId)], each: u32, port: u16) -> Self {
+        Self::run_all(lab, pairs, each, port, None)
+    }
+
+    /// One flow of each pair, which wants no more than so many bits of payload per second.
+    pub fn paced(lab: &'a Lab, pairs: &'a [(NodeId, NodeId)], rate: f64, port: u16) -> Self {
+        Self::run_all(lab, pairs, 1, port, Some(rate))
+    }
+
+    fn run_all(
+        lab: &'a Lab,
+        pairs: &'a [(NodeId, NodeId)],
+        each: u32,
+        port: u16,
+        rate: Option<f64>,
+    ) -> Self {
         let mut flows = Self { lab, pairs, port, programs: Vec::new() };
         let port = port.to_string();
         for (_, dst) in pairs {
@@ -39,7 +54,10 @@ impl<'a> Flows<'a> {
         }
         for (src, dst) in pairs {
             let to = lab.address(*dst).to_string();
-            flows.run(*src, &["-c", &to, "-p", &port, "-P", &each.to_string(), "-t", "120"]);
+            let (each, rate) = (each.to_string(), rate.map(|rate| format!("{rate:.0}")));
+            let mut args = vec!["-c", &to, "-p", &port, "-P", &each, "-t", "120"];
+            args.extend(rate.iter().flat_map(|rate| ["-b", rate]));
+            flows.run(*src, &args);
         }
         flows
     }

@@ -202,7 +202,8 @@ fn flat_ways(ways: u32, rate: &str) {
 }
 
 /// Nobody says what traffic there will be. n0 sends more to n1 than the one switch that they share carries, while the third nodes
-/// idle; then it also sends to one of these.
+/// idle. Then these send it a little, which is no reason to give way, and then it also sends as much as it can to one of
+/// these.
 fn found(mbits: u32) {
     let nics = |of: u32| {
         let nic = |at| format!("{{ name = \"eth{at}\", rate = \"{mbits}M\" }}");
@@ -226,6 +227,14 @@ fn found(mbits: u32) {
     };
     let flows = Flows::start(&lab, &many, 16);
     let found = settled(&flows, 1.7 * nic);
+    let little = 0.13 * nic;
+    let thirds = [[(NodeId(2), NodeId(1))], [(NodeId(3), NodeId(1))]];
+    let few =
+        [(0, 5301), (1, 5302)].map(|(at, port)| Flows::paced(&lab, &thirds[at], little, port));
+    std::thread::sleep(Duration::from_secs(8));
+    let beside_few = flows.best(1_000_000, window, 2.4 * nic) / nic;
+    let of_few = few.each_ref().map(|flows| flows.rate(10_000, window) / little);
+    drop(few);
     let guests = Flows::start(&lab, &other, 16);
     let beside = settled(&guests, 0.9 * nic);
     let left = flows.rate(1_000_000, window);
@@ -237,4 +246,6 @@ fn found(mbits: u32) {
     );
     assert!(found >= 1.7 && left >= 1.7 && again >= 1.7, "{found} {left} {again}");
     assert!(beside >= 0.9, "{beside}");
+    eprintln!("{beside_few:.2} beside two who send 0.13, and have {of_few:.2?} of it");
+    assert!(beside_few >= 2.4 && of_few.iter().all(|of| *of >= 0.9), "{beside_few} {of_few:?}");
 }

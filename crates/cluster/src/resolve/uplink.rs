@@ -1,5 +1,6 @@
 //! Adds the uplink cables of a flat neighbourhood: one from each other switch to the uplink switch. Each takes the highest
-//! free port of its switch, of a folded uplink too, and the rate of the fastest NIC there, so this is done after all NICs are known.
+//! free port of its switch, of a folded uplink too, and the rate of the fastest NIC there, so this is done after all NICs
+//! are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,44 +24,49 @@ impl Draft {
         }
         let mut wired = self.switches.iter().take(wiring.switches.len());
         let folded = wired.position(|switch| switch.name == *uplink).map(SwitchId::from);
-        for link in &mut self.links {
+        let mut links = std::mem::take(&mut self.links);
+        for link in &mut links {
             link.rate = fastest.get(&link.a.switch).copied().unwrap_or(link.rate);
             let ends = [Some(&mut link.a), Some(&mut link.b).filter(|_| folded.is_some())];
             for end in ends.into_iter().flatten() {
-                let switch = &self.switches[end.switch.index()];
                 let used = taken.entry(end.switch).or_default();
                 let next = used.last().map_or(1, |last| last + 1);
-                let port = match self.given_ports.get(&end.switch.index()) {
-                    None if Some(end.switch) == folded => Some(next.max(end.port)),
-                    None => Some(next.max(switch.ports)),
-                    Some((ports, span)) => {
-                        match (1..=*ports).rev().find(|port| !used.contains(port)) {
-                            // NICs without a port are reported together with the number of ports needed.
-                            None if next > ports + 1 => Some(next),
-                            None => {
-                                let name = &switch.name;
-                                let cable = match name == uplink {
-                                    true => "all cables of the uplink, which it is".to_owned(),
-                                    false => format!("the cable to `{uplink}`"),
-                                };
-                                let message =
-                                    format!("switch `{name}` has no free port for {cable}");
-                                let help = format!("ports = {next}, or leave `uplink` out");
-                                found.add(ProblemKind::TooFewPorts, span, message, help);
-                                None
-                            }
-                            found => found,
-                        }
-                    }
+                let port = match self.given_ports.contains_key(&end.switch.index()) {
+                    true => self.free_port(end.switch, uplink, used, found),
+                    false if Some(end.switch) == folded => Some(next.max(end.port)),
+                    false => Some(next.max(self.switches[end.switch.index()].ports)),
                 };
-                match port {
-                    Some(port) => {
-                        end.port = port;
-                        used.insert(port);
-                    }
-                    None => end.switch = NOWHERE,
-                }
+                end.switch = port.map_or(NOWHERE, |_| end.switch);
+                end.port = port.unwrap_or(end.port);
+                used.extend(port);
             }
         }
+        self.links = links;
+    }
+
+    /// The highest free port of a switch whose number of ports is given, or reports that it has none.
+    fn free_port(
+        &self,
+        switch: SwitchId,
+        uplink: &str,
+        used: &BTreeSet<u32>,
+        found: &mut Found,
+    ) -> Option<u32> {
+        let (ports, span) = self.given_ports.get(&switch.index())?;
+        let next = used.last().map_or(1, |last| last + 1);
+        let free = (1..=*ports).rev().find(|port| !used.contains(port));
+        // NICs without a port are reported together with the number of ports needed.
+        if free.is_some() || next > ports + 1 {
+            return free.or(Some(next));
+        }
+        let name = &self.switches[switch.index()].name;
+        let cable = match name == uplink {
+            true => "all cables of the uplink, which it is".to_owned(),
+            false => format!("the cable to `{uplink}`"),
+        };
+        let message = format!("switch `{name}` has no free port for {cable}");
+        let help = format!("ports = {next}, or leave `uplink` out");
+        found.add(ProblemKind::TooFewPorts, span, message, help);
+        None
     }
 }

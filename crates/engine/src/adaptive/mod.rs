@@ -2,9 +2,10 @@
 //! 5): each node says to all others what it sends over the wires of the fabric, with the records of failures, and moves
 //! the traffic of its pairs onto paths through third nodes while its own paths are full and those are not.
 //!
-//! `wires` adds up what all nodes say, `shares` decides, `patience` says when. Any weights are safe: all these paths are in the plan, which was
-//! verified with all of them.
+//! `wires` adds up what all nodes say, `others` knows who wants more of a wire, `shares` decides, `patience` says when. Any
+//! weights are safe: all these paths are in the plan, which was verified with all of them.
 
+mod others;
 mod patience;
 mod shares;
 #[cfg(test)]
@@ -18,8 +19,8 @@ use tresse_base::id::{NodeId, PathId};
 use tresse_liveness::records::WireLoad;
 use tresse_topology::path::Crossing;
 
-use self::patience::{Patience, reconsider};
-use self::shares::{Pair, PathUse, Reason};
+use self::patience::Memory;
+use self::shares::{PathUse, Reason};
 use self::wires::{Own, PairLoads, Wires};
 use super::index::PathEntry;
 use super::kept_free::KeptFree;
@@ -28,8 +29,6 @@ use super::sent::Sent;
 
 /// Pairs that send less than this, in bytes a second, are not listed.
 const TOLD: u64 = 12_500;
-/// For so long a detour that was in the way of others gets no more.
-const HELD_MS: u64 = 30_000;
 /// What others are told of a wire is told again if it changes by this part of what the wire can carry, or after a while.
 const NEWS: f64 = 0.05;
 const AGAIN_MS: u64 = 10_000;
@@ -44,14 +43,12 @@ pub(super) struct Adaptive {
     destinations: BTreeMap<IpAddr, NodeId>,
     /// By destination: the weights of its paths, where they are not those of the plan.
     weights: BTreeMap<NodeId, Vec<u8>>,
-    /// When they were last changed, and why.
-    changed: BTreeMap<NodeId, Patience>,
+    /// When they were last changed and why, and what is known of others.
+    memory: BTreeMap<NodeId, Memory>,
     /// By wire: what was counted beyond what all said, in the last two looks.
     foreign: [BTreeMap<Crossing, f64>; 2],
     /// What was last sent by each path, in bytes a second.
     by_path: BTreeMap<PathId, f64>,
-    /// The detours that were in the way of others, and until when they get no more.
-    held: BTreeMap<PathId, u64>,
     /// What this node says of its own traffic, and when it said so.
     said: Vec<WireLoad>,
     said_at: u64,
@@ -66,6 +63,15 @@ pub(super) struct Beside<'a> {
     pub usable: &'a dyn Fn(&PathEntry) -> bool,
     /// Has an operator said how the traffic to a peer is shared, or that detours are not used?
     pub steered: &'a dyn Fn(&str) -> bool,
+}
+
+/// How a pair is sent.
+pub(super) struct Used {
+    /// By path, in bytes a second.
+    pub rates: Vec<u64>,
+    pub why: &'static str,
+    /// For so long its detours get no more.
+    pub rests_ms: u64,
 }
 
 impl Adaptive {
@@ -101,13 +107,12 @@ impl Adaptive {
         let others = self.wires.said(beside.others.iter().copied().flatten());
         self.foreign.swap(0, 1);
         self.foreign[0] = self.wires.foreign(&others, &own);
-        self.held.retain(|_, until| beside.now < *until);
         let mut moved = false;
         for pair in plan.index.pairs() {
             let peer = plan.index.node(pair[0].id.dst);
             if (beside.steered)(peer) {
                 self.weights.remove(&pair[0].id.dst);
-                self.changed.remove(&pair[0].id.dst);
+                self.memory.remove(&pair[0].id.dst);
             } else {
                 let loads = self.wires.without(pair, &others, &own, &self.foreign);
                 moved |= self.balance(pair, &loads, beside);
@@ -168,7 +173,6 @@ impl Adaptive {
         let path = |path: &PathEntry| PathUse {
             planned: path.weight,
             usable: (beside.usable)(path),
-            held: self.held.contains_key(&path.id),
             sent: self.by_path.get(&path.id).copied().unwrap_or_default(),
             wires: path.wires.iter().map(|wire| loads.place(*wire)).collect(),
         };
@@ -183,13 +187,8 @@ impl Adaptive {
             Some(weights) => weights.clone(),
             None => shares::planned(&paths),
         };
-        let traffic = Pair::of(&paths, &loads.loads);
-        for rank in traffic.in_the_way(&now) {
-            self.held.insert(pair[rank].id, at + HELD_MS);
-        }
-        let mut last = self.changed.remove(&dst);
-        let weights = reconsider(&traffic, &now, &mut last, at);
-        self.changed.extend(last.map(|last| (dst, last)));
+        let memory = self.memory.entry(dst).or_default();
+        let weights = memory.reconsider(&paths, &loads.loads, &now, at);
         let Some(weights) = weights else { return false };
         match weights == shares::planned(&paths) {
             true => drop(self.weights.remove(&dst)),
@@ -201,19 +200,21 @@ impl Adaptive {
     /// Goes back to the weights of the plan.
     pub fn forget(&mut self) {
         self.weights.clear();
-        self.changed.clear();
+        self.memory.clear();
     }
 
-    /// By which paths a pair is sent, in bytes a second for each, and why; `None` for one that sends nothing.
-    pub fn used(&self, plan: &Prepared, pair: &[PathEntry]) -> Option<(Vec<u64>, &'static str)> {
+    /// How a pair is sent; `None` for one that sends nothing.
+    pub fn used(&self, plan: &Prepared, pair: &[PathEntry], now: u64) -> Option<Used> {
         let rate =
             |path: &PathEntry| self.by_path.get(&path.id).copied().unwrap_or_default() as u64;
         let rates: Vec<u64> = pair.iter().map(rate).collect();
         let dst = pair[0].id.dst;
         let some = self.plan == plan.digest()
             && (self.weights.contains_key(&dst) || rates.iter().sum::<u64>() >= TOLD);
-        let why = self.changed.get(&dst).map_or(Reason::Alone, |change| change.reason).words();
-        some.then_some((rates, why))
+        let memory = self.memory.get(&dst);
+        let why = memory.map_or(Reason::Alone, Memory::reason).words();
+        let rests_ms = memory.map_or(0, |memory| memory.rests_ms(now));
+        some.then_some(Used { rates, why, rests_ms })
     }
 }
 

@@ -1,7 +1,8 @@
 //! When a pair may have other weights again. A change that brought nothing is followed by longer and longer rests, and one
 //! that cost something is taken back, so that flows which no weights can divide are left in peace.
 
-use super::shares::{Decision, Pair, Reason, Seen};
+use super::others::Others;
+use super::shares::{Decision, Load, Pair, PathUse, Reason, Seen};
 
 /// Weights change at most once in this time.
 const REST_MS: u64 = 2000;
@@ -34,42 +35,67 @@ pub(super) struct Patience {
     taken_back: bool,
     /// Since when the detours have seemed to be needed no more.
     unneeded_since: Option<u64>,
-    pub reason: Reason,
+    reason: Reason,
 }
 
-/// New weights of a pair, if it is time for any. `now`: the present weights; `last`: the last change, from now on this
-/// one.
-pub(super) fn reconsider(
-    pair: &Pair<'_>,
-    now: &[u8],
-    last: &mut Option<Patience>,
-    now_ms: u64,
-) -> Option<Vec<u8>> {
-    if last.as_ref().is_some_and(|last| last.rests(now_ms)) {
-        return None;
+/// What is remembered of a pair.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Memory {
+    /// The last change of its weights.
+    last: Option<Patience>,
+    others: Others,
+}
+
+impl Memory {
+    /// Why it has the weights that it has.
+    pub fn reason(&self) -> Reason {
+        self.last.as_ref().map_or(Reason::Alone, |last| last.reason)
     }
-    if pair.is_idle() && pair.goes_as_planned(now) {
-        // What was learned of its flows says nothing of the next ones.
-        *last = None;
-        return None;
+
+    /// For how many milliseconds from now on its detours get no more, unless traffic changes.
+    pub fn rests_ms(&self, now_ms: u64) -> u64 {
+        let rest = self.last.as_ref().filter(|last| !last.gained());
+        let rest = rest.map_or(0, |last| last.at_ms + last.rest_ms);
+        rest.max(self.others.held_until()).saturating_sub(now_ms)
     }
-    let seen = pair.seen();
-    let lost = last.as_mut().is_some_and(|last| last.look(seen));
-    let decision = pair.decide(now);
-    if let Some(last) = last {
-        let in_the_way = pair.in_the_way(now).next().is_some();
-        last.note_need(now_ms, in_the_way, decision.as_ref().map(|decision| decision.reason));
-    }
-    if let Some(Decision { weights, reason }) = decision {
-        let allowed = last.as_ref().is_none_or(|last| last.allows(now_ms, seen, reason));
-        if allowed && !(lost && reason == Reason::Full) {
-            *last = Some(Patience::after(last.as_ref(), now_ms, seen, now.to_vec(), reason));
-            return Some(weights);
+
+    /// New weights of a pair, if it is time for any. `now`: the present weights; `loads`: without what the pair sends.
+    pub fn reconsider(
+        &mut self,
+        paths: &[PathUse],
+        loads: &[Load],
+        now: &[u8],
+        now_ms: u64,
+    ) -> Option<Vec<u8>> {
+        let pair = Pair::of(paths, loads, now, &mut self.others, now_ms);
+        let last = &mut self.last;
+        if last.as_ref().is_some_and(|last| last.rests(now_ms)) {
+            return None;
         }
+        if pair.is_idle() && pair.goes_as_planned() {
+            // What was learned of its flows says nothing of the next ones.
+            *last = None;
+            return None;
+        }
+        let seen = pair.seen();
+        let lost = last.as_mut().is_some_and(|last| last.look(seen));
+        let decision = pair.decide();
+        if let Some(last) = last {
+            let reason = decision.as_ref().map(|decision| decision.reason);
+            last.note_need(now_ms, pair.gives_way(), reason);
+        }
+        if let Some(Decision { weights, reason }) = decision {
+            let allowed = last.as_ref().is_none_or(|last| last.allows(now_ms, seen, reason));
+            if allowed && !(lost && reason == Reason::Full) {
+                pair.asked_for().for_each(|wire| self.others.try_wire(wire, &loads[wire]));
+                *last = Some(Patience::after(last.as_ref(), now_ms, seen, now.to_vec(), reason));
+                return Some(weights);
+            }
+        }
+        let last = last.as_mut().filter(|_| lost)?;
+        last.take_back(now_ms);
+        Some(last.weights.clone())
     }
-    let last = last.as_mut().filter(|_| lost)?;
-    last.take_back(now_ms);
-    Some(last.weights.clone())
 }
 
 impl Patience {

@@ -3,12 +3,14 @@
 //!
 //! - Detours are used once a wire of the own paths is full that they do not cross, and left when the own paths
 //!   alone would do again.
-//! - The own paths of others come first: a detour takes what they leave, less a part by which they can be seen to grow,
-//!   and gives way fast where such a wire is full; for a while it then gets no more.
+//! - The own paths of others come first: a detour takes what they leave, and gives way fast where such a wire is full and
+//!   they may want more of it ([`Others`] says so); if they did, it gets no more for a while.
 //! - Each path's weight is divided by how full its fullest wire is. Where many pairs see the same wires and do so at once,
 //!   wires become just full; where they are full, all weights are a fixed point. A step half as long does for those that
 //!   see others only later. What a path gets by its weight depends on the flows, so weights are corrected and never computed
 //!   from rates alone.
+
+use super::others::Others;
 
 /// What a wire carries, in bytes a second, without the pair that is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -28,8 +30,6 @@ pub(super) struct PathUse {
     pub planned: u32,
     /// Is it neither broken nor drained?
     pub usable: bool,
-    /// Was it in the way of others a short while ago? Then it gets no more while they send.
-    pub held: bool,
     /// Bytes a second that the pair sends by it.
     pub sent: f64,
     /// The wires that it crosses, by number.
@@ -39,7 +39,7 @@ pub(super) struct PathUse {
 /// The sum of the weights of a pair: a step of one moves few flows.
 pub(super) const SUM: u32 = 255;
 /// A wire that carries so much of what it can is full.
-const FULL: f64 = 0.93;
+pub(super) const FULL: f64 = 0.93;
 /// An own path that carries so much is reason enough for a detour: TCP in both directions at once fills no wire.
 const NEARLY_FULL: f64 = 0.9;
 /// The part of a wire that detours leave free beside own paths of others, by which these can be seen to grow.
@@ -49,9 +49,11 @@ const ALONE: f64 = 0.75;
 /// A pair that sends no more than its own paths carry gains nothing by detours.
 const VAIN: f64 = 1.02;
 /// Less than this part of a wire is not worth a detour, and no reason to give way.
-const LITTLE: f64 = 0.05;
-/// A detour that is in the way keeps this part of its traffic.
+pub(super) const LITTLE: f64 = 0.05;
+/// A detour that is in the way keeps this part of its traffic, to see whether others take more,
 const GIVES_WAY: f64 = 0.25;
+/// or none where others already have this part of a wire: most flows there are theirs, and they want it at once.
+pub(super) const MUCH: f64 = 0.25;
 /// A pair that sends less than this part of a wire is left as planned.
 const IDLE: f64 = 0.01;
 /// A share that differs less from what it should be stays as it is.
@@ -98,8 +100,8 @@ impl Reason {
 }
 
 /// The weights by which a pair would fill its paths; `None`: the present ones.
-fn balanced(pair: &Pair<'_>, now: &[u8]) -> Option<Vec<u8>> {
-    let paths = pair.paths;
+fn balanced(pair: &Pair<'_>) -> Option<Vec<u8>> {
+    let (paths, now) = (pair.paths, pair.now);
     let shares_now = shares(now)?;
     let is_detour = |at: usize| paths[at].planned == 0;
     let own_share: f64 =
@@ -112,7 +114,7 @@ fn balanced(pair: &Pair<'_>, now: &[u8]) -> Option<Vec<u8>> {
     let mut at_once = false;
     for at in (0..paths.len()).filter(|at| is_detour(*at)) {
         let enters = now[at] == 0 && wanted[at] > 0.0;
-        at_once |= enters || now[at] > 0 && (wanted[at] == 0.0 || pair.is_in_the_way(at));
+        at_once |= enters || now[at] > 0 && (wanted[at] == 0.0 || pair.in_the_way[at]);
     }
     let sum: f64 = wanted.iter().sum();
     if sum <= 0.0 {
@@ -141,23 +143,43 @@ fn balanced(pair: &Pair<'_>, now: &[u8]) -> Option<Vec<u8>> {
 pub(super) struct Pair<'a> {
     paths: &'a [PathUse],
     loads: &'a [Load],
+    /// The present weights.
+    now: &'a [u8],
     /// By wire: what the pair itself sends over it.
     own: Vec<f64>,
+    /// By wire: do others have what they want of it?
+    content: Vec<bool>,
+    /// By wire: is it left to others for a while?
+    held: Vec<bool>,
+    /// By path: is it a detour in use that is in the way of others?
+    pub in_the_way: Vec<bool>,
 }
 
 impl<'a> Pair<'a> {
-    /// `loads` without what the pair sends itself.
-    pub fn of(paths: &'a [PathUse], loads: &'a [Load]) -> Self {
+    /// `loads` without what the pair sends itself; `now`: the present weights.
+    pub fn of(
+        paths: &'a [PathUse],
+        loads: &'a [Load],
+        now: &'a [u8],
+        others: &mut Others,
+        now_ms: u64,
+    ) -> Self {
         let mut own = vec![0.0; loads.len()];
         for path in paths {
             path.wires.iter().for_each(|wire| own[*wire] += path.sent);
         }
-        Self { paths, loads, own }
+        let (content, held, in_the_way) = Default::default();
+        let mut pair = Self { paths, loads, now, own, content, held, in_the_way };
+        others.look(loads, |wire| pair.fill(wire), now_ms);
+        pair.content = (0..loads.len()).map(|wire| others.are_content(wire)).collect();
+        pair.held = (0..loads.len()).map(|wire| others.hold(wire, now_ms)).collect();
+        pair.in_the_way = (0..paths.len()).map(|at| pair.is_in_the_way(at)).collect();
+        pair
     }
 
-    /// How it shares its traffic from now on; `None`: as before. `now`: the present weights.
-    pub fn decide(&self, now: &[u8]) -> Option<Decision> {
-        let paths = self.paths;
+    /// How it shares its traffic from now on; `None`: as before.
+    pub fn decide(&self) -> Option<Decision> {
+        let (paths, now) = (self.paths, self.now);
         let active = paths.iter().zip(now).any(|(path, now)| path.planned == 0 && *now > 0);
         let back = |reason| {
             let weights = planned(paths);
@@ -169,26 +191,27 @@ impl<'a> Pair<'a> {
         if active && self.would_do_alone(VAIN) {
             return back(Reason::Vain);
         }
-        let in_the_way = self.in_the_way(now).next().is_some();
-        let reason = if in_the_way { Reason::GivesWay } else { Reason::Full };
-        match balanced(self, now)? {
+        let reason = if self.gives_way() { Reason::GivesWay } else { Reason::Full };
+        match balanced(self)? {
             weights if weights == planned(paths) => back(reason),
             weights => Some(Decision { weights, reason }),
         }
     }
 
     /// Does it send by its own paths alone?
-    pub fn goes_as_planned(&self, now: &[u8]) -> bool {
-        now == planned(self.paths)
+    pub fn goes_as_planned(&self) -> bool {
+        self.now == planned(self.paths)
     }
 
-    /// The used detours that are in the way of others' own traffic, by place among the paths.
-    pub fn in_the_way(&self, now: &[u8]) -> impl Iterator<Item = usize> {
-        let is_used = |at: &usize| {
-            let path = &self.paths[*at];
-            path.planned == 0 && path.usable && now[*at] > 0
-        };
-        (0..self.paths.len()).filter(is_used).filter(|at| self.is_in_the_way(*at))
+    /// Is a detour in the way of others?
+    pub fn gives_way(&self) -> bool {
+        self.in_the_way.contains(&true)
+    }
+
+    /// The wires on which a detour is in the way of others.
+    pub fn asked_for(&self) -> impl Iterator<Item = usize> {
+        let detours = self.paths.iter().zip(&self.in_the_way).filter(|(_, is)| **is);
+        detours.flat_map(|(path, _)| &path.wires).copied().filter(|wire| self.is_asked_for(*wire))
     }
 
     /// What it sends, and what its detours have room for.
@@ -251,10 +274,11 @@ impl<'a> Pair<'a> {
         if !self.has_room(path) {
             return 0.0;
         }
-        let full = |wire: &usize| (self.loads[*wire].detours + self.own[*wire]) / self.room(*wire);
+        let full = |wire: &usize| (self.loads[*wire].detours + self.own[*wire]) / self.left(*wire);
         let fullest = path.wires.iter().map(full).fold(0.0, f64::max);
         let most = match () {
-            () if self.is_in_the_way(at) => GIVES_WAY,
+            () if self.in_the_way[at] && self.is_in_the_way_of_much(path) => 0.0,
+            () if self.in_the_way[at] => GIVES_WAY,
             () if self.is_held(path) => 1.0,
             () => GROWTH,
         };
@@ -302,15 +326,33 @@ impl<'a> Pair<'a> {
         (limit * load.capacity - load.first).max(0.0)
     }
 
-    /// Does a path cross a full wire that others have for their own paths?
+    /// What detours may take of a wire: all that is left where others have what they want, as TCP takes it anyway.
+    fn left(&self, wire: usize) -> f64 {
+        let load = &self.loads[wire];
+        if self.content[wire] { load.capacity - load.first } else { self.room(wire) }
+    }
+
+    /// Is a path a detour in use that crosses a full wire of which others want more for their own paths?
     fn is_in_the_way(&self, at: usize) -> bool {
-        let full = |wire: &&usize| self.is_shared(**wire) && self.fill(**wire) >= FULL;
-        self.paths[at].wires.iter().any(|wire| full(&wire))
+        let path = &self.paths[at];
+        let is_used = path.planned == 0 && path.usable && self.now[at] > 0;
+        is_used && path.wires.iter().any(|wire| self.is_asked_for(*wire))
+    }
+
+    /// Do others want more of a full wire for their own paths?
+    fn is_asked_for(&self, wire: usize) -> bool {
+        self.is_shared(wire) && self.fill(wire) >= FULL && !self.content[wire]
+    }
+
+    /// Do those whose way a detour is in already have much of a wire?
+    fn is_in_the_way_of_much(&self, detour: &PathUse) -> bool {
+        let much = |wire: &usize| self.loads[*wire].first >= MUCH * self.loads[*wire].capacity;
+        detour.wires.iter().any(|wire| self.is_asked_for(*wire) && much(wire))
     }
 
     /// Was a detour in the way, and do others still send by one of its wires?
     fn is_held(&self, detour: &PathUse) -> bool {
-        detour.held && detour.wires.iter().any(|wire| self.is_shared(*wire))
+        detour.wires.iter().any(|wire| self.held[*wire] && self.is_shared(*wire))
     }
 
     /// Have others a wire for their own paths?

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use tresse_base::random::Random;
 
-use super::patience::{Patience, reconsider};
+use super::others::Others;
+use super::patience::Memory;
 use super::shares::{Load, Pair, PathUse, Reason, planned};
 
 const WIRE: f64 = 100.0;
@@ -20,9 +21,7 @@ struct Sender {
     flows: Vec<f64>,
     weights: Vec<u8>,
     sent: Vec<f64>,
-    /// By path: until which second it is held.
-    held: Vec<usize>,
-    patience: Option<Patience>,
+    memory: Memory,
 }
 
 impl Sender {
@@ -39,8 +38,7 @@ impl Sender {
         let mut weights = vec![0; paths.len()];
         weights[0] = 255;
         Self {
-            held: vec![0; paths.len()],
-            patience: None,
+            memory: Memory::default(),
             sent: vec![0.0; paths.len()],
             paths,
             demand,
@@ -133,22 +131,18 @@ impl Network {
             if (at + self.now) % 2 == 1 {
                 continue;
             }
-            let paths = sender.paths.iter().zip(&sender.sent).zip(&sender.held);
+            let paths = sender.paths.iter().zip(&sender.sent);
             let paths: Vec<PathUse> = paths
-                .map(|(((own, wires), sent), held)| PathUse {
+                .map(|((own, wires), sent)| PathUse {
                     planned: u32::from(*own),
                     usable: true,
-                    held: *held > self.now,
                     sent: *sent,
                     wires: wires.clone(),
                 })
                 .collect();
-            let pair = Pair::of(&paths, &seen[at]);
-            for path in pair.in_the_way(&sender.weights) {
-                sender.held[path] = self.now + 30;
-            }
             let now = self.now as u64 * 1000;
-            if let Some(weights) = reconsider(&pair, &sender.weights, &mut sender.patience, now) {
+            let weights = sender.memory.reconsider(&paths, &seen[at], &sender.weights, now);
+            if let Some(weights) = weights {
                 sender.weights = weights;
                 changes += 1;
             }
@@ -220,6 +214,28 @@ fn a_detour_gives_way_in_five_seconds() {
 }
 
 #[test]
+fn who_has_what_he_wants_is_in_nobodys_way() {
+    for (seed, little) in (0..10).flat_map(|seed| [6.0, 13.0, 20.0].map(|little| (seed, little))) {
+        let sender = Sender::hashed(ALL, &[0], &[&[1, 2], &[3, 4]], 16, seed);
+        let guests = [2, 4].map(|wire| Sender::hashed(0.0, &[wire], &[], 4, seed));
+        let senders = [vec![sender], guests.to_vec()].concat();
+        let mut network = Network { now: 0, wires: 5, senders };
+        network.run(10);
+        assert!(network.senders[0].total() > 290.0);
+        network.senders[1..].iter_mut().for_each(|guest| guest.demand = little);
+        network.run(10);
+        let mut changes = 0;
+        for _ in 0..60 {
+            changes += network.second();
+            let got: Vec<f64> = network.senders.iter().map(Sender::total).collect();
+            assert!(got[0] >= 0.9 * (300.0 - 2.0 * little), "{seed}, {little}: {got:?}");
+            assert!(got[1..].iter().all(|got| *got >= 0.9 * little), "{seed}, {little}: {got:?}");
+        }
+        assert!(changes <= 3, "{seed}, {little}: {changes}");
+    }
+}
+
+#[test]
 fn many_pairs_share_a_detour() {
     let pairs = (0..16).map(|_| Sender::new(ALL, &[0], &[&[1, 2]])).collect();
     let mut network = Network { now: 0, wires: 3, senders: pairs };
@@ -280,15 +296,15 @@ fn a_broken_detour_is_not_used() {
     let path = |planned, usable, sent, wires: &[usize]| PathUse {
         planned,
         usable,
-        held: false,
         sent,
         wires: wires.into(),
     };
     let loads = vec![Load { capacity: WIRE, ..Load::default() }; 3];
     let paths = [path(1, true, 100.0, &[0]), path(0, false, 0.0, &[1, 2])];
-    assert_eq!(Pair::of(&paths, &loads).decide(&[255, 0]), None);
+    assert_eq!(Pair::of(&paths, &loads, &[255, 0], &mut Others::default(), 0).decide(), None);
     let paths = [path(1, true, 100.0, &[0]), path(0, false, 50.0, &[1, 2])];
-    let decided = Pair::of(&paths, &loads).decide(&[128, 127]).unwrap();
+    let decided =
+        Pair::of(&paths, &loads, &[128, 127], &mut Others::default(), 0).decide().unwrap();
     assert_eq!(decided.weights, planned(&paths));
 }
 
@@ -297,7 +313,6 @@ fn weights_change_at_most_once_in_two_seconds() {
     let path = |planned, sent, wires: &[usize]| PathUse {
         planned,
         usable: true,
-        held: false,
         sent,
         wires: wires.into(),
     };
@@ -305,22 +320,23 @@ fn weights_change_at_most_once_in_two_seconds() {
     let full = [path(1, 100.0, &[0]), path(0, 0.0, &[1, 2])];
     let used = [path(1, 100.0, &[0]), path(0, 100.0, &[1, 2])];
     let idle = [path(1, 10.0, &[0]), path(0, 10.0, &[1, 2])];
-    let mut last = None;
-    let both = reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 5000).unwrap();
+    let mut memory = Memory::default();
+    let both = memory.reconsider(&full, &loads, &[255, 0], 5000).unwrap();
     assert!(both[1] > 0, "{both:?}");
     for soon in [5000, 6000, 6999] {
-        assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, soon), None);
+        assert_eq!(memory.reconsider(&idle, &loads, &both, soon), None);
     }
     // Where flows have moved, TCP sends less for a while.
-    assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, 7000), None);
-    assert_eq!(reconsider(&Pair::of(&used, &loads), &both, &mut last, 8000), None);
-    assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, 9000), None);
-    assert_eq!(reconsider(&Pair::of(&idle, &loads), &both, &mut last, 10_999), None);
-    let alone = reconsider(&Pair::of(&idle, &loads), &both, &mut last, 11_000);
+    assert_eq!(memory.reconsider(&idle, &loads, &both, 7000), None);
+    assert_eq!(memory.reconsider(&used, &loads, &both, 8000), None);
+    assert_eq!(memory.reconsider(&idle, &loads, &both, 9000), None);
+    assert_eq!(memory.reconsider(&idle, &loads, &both, 10_999), None);
+    let alone = memory.reconsider(&idle, &loads, &both, 11_000);
     assert_eq!(alone, Some(vec![255, 0]));
-    assert_eq!(last.as_ref().map(|last| last.reason), Some(Reason::Alone));
-    assert_eq!(reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 12_999), None);
-    assert!(reconsider(&Pair::of(&full, &loads), &[255, 0], &mut last, 13_000).is_some());
+    assert_eq!(memory.reason(), Reason::Alone);
+    assert_eq!(memory.rests_ms(12_000), 1000);
+    assert_eq!(memory.reconsider(&full, &loads, &[255, 0], 12_999), None);
+    assert!(memory.reconsider(&full, &loads, &[255, 0], 13_000).is_some());
 }
 
 /// All pairs of four switches that are cabled each to each, with detours by the two others.

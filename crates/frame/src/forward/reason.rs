@@ -57,7 +57,7 @@ reasons! {
     NoRoute = "no-route",
     /// To be segmented in a way that a source's engine does not know.
     Uncuttable = "uncuttable",
-    /// Lost by the kernel: the receive ring was full.
+    /// Lost by the kernel: the receive ring, or the queue of the TUN interface, was full.
     RingFull = "ring-full",
     /// Its port could not send, and the transit buffers were full: the oldest frames of the port that held most.
     BufferFull = "buffer-full",

@@ -34,7 +34,7 @@ use tresse_frame::forward::{
 use super::counters::{PortCounters, PortCounting};
 use super::outbound::{Outbounds, TransitBuffer};
 use super::{ForwardError, port};
-use crate::kernel::Tun;
+use crate::kernel::{self, Carried, Tun};
 use crate::sys::{packet, readiness};
 
 /// Longest packet in bytes.
@@ -188,7 +188,12 @@ impl Pusher {
     #[must_use]
     pub fn counters(&self) -> PushCounters {
         let ports = self.ports.iter().map(|port| port.counting.now(&port.interface));
-        PushCounters { tun: self.shared.tun.now(&self.interface), ports: ports.collect() }
+        let mut tun = self.shared.tun.now(&self.interface);
+        // What the thread did not read in time is seen by the kernel alone.
+        if let Ok(Carried { unsent: unread @ 1.., .. }) = kernel::carried(&self.interface) {
+            tun.dropped.push((DropReason::RingFull, unread));
+        }
+        PushCounters { tun, ports: ports.collect() }
     }
 
     /// Bytes of the packets that went by each path since the table was loaded or this was last called; in the order of the

@@ -15,6 +15,17 @@ use tresse_base::units::Mac;
 
 use super::message::{MalformedMessage, attributes, bytes, text};
 
+/// What an interface has carried so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Carried {
+    /// Bytes, headers included.
+    pub sent_bytes: u64,
+    /// The same.
+    pub received_bytes: u64,
+    /// Packets that the kernel dropped instead of sending them, as on a TUN interface that is not read fast enough.
+    pub unsent: u64,
+}
+
 /// Bytes of `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
 
@@ -37,8 +48,8 @@ pub(super) struct Link {
     pub alias: Option<String>,
     /// Number of carrier losses so far.
     pub carrier_losses: u32,
-    /// Bytes sent and received so far; 0 where the kernel was not asked for statistics.
-    pub carried: (u64, u64),
+    /// So far; 0 where the kernel was not asked for statistics.
+    pub carried: Carried,
     /// The kind of a virtual interface; `None` for hardware.
     pub kind: Option<InfoKind>,
     /// The VID of an 802.1Q interface.
@@ -75,7 +86,7 @@ impl Link {
             master: None,
             alias: None,
             carrier_losses: 0,
-            carried: (0, 0),
+            carried: Carried::default(),
             kind: None,
             vid: None,
         };
@@ -99,7 +110,11 @@ impl Link {
                 if let Ok(LinkAttribute::Stats64(stats)) =
                     LinkAttribute::parse_with_param(attribute, AddressFamily::Unspec)
                 {
-                    self.carried = (stats.tx_bytes, stats.rx_bytes);
+                    self.carried = Carried {
+                        sent_bytes: stats.tx_bytes,
+                        received_bytes: stats.rx_bytes,
+                        unsent: stats.tx_dropped,
+                    };
                 }
             }
             libc::IFLA_ADDRESS
@@ -167,7 +182,7 @@ mod tests {
         message.header.link_layer_type = LinkLayerType::Ether;
         message.header.flags = LinkFlags::Up | LinkFlags::LowerUp;
         let mut stats = Stats64::default();
-        (stats.rx_bytes, stats.tx_bytes) = (4, 5);
+        (stats.rx_bytes, stats.tx_bytes, stats.tx_dropped) = (4, 5, 7);
         let data = InfoData::Vlan(vec![InfoVlan::Protocol(protocol), InfoVlan::Id(100)]);
         message.attributes = vec![
             LinkAttribute::IfName("eth0.100".into()),
@@ -198,7 +213,7 @@ mod tests {
             master: None,
             alias: Some("tresse:t:100".into()),
             carrier_losses: 2,
-            carried: (5, 4),
+            carried: Carried { sent_bytes: 5, received_bytes: 4, unsent: 7 },
             kind: Some(InfoKind::Vlan),
             vid: Some(Vid(100)),
         };

@@ -57,6 +57,7 @@ pub use error::ExecuteError;
 pub use events::{KernelEvent, KernelEvents};
 pub use execute::execute;
 pub use host_route::{HostRoute, host_routes};
+pub use link::Carried;
 pub use lldp::LldpSocket;
 pub use message::MalformedMessage;
 pub use nic::{NicState, carried, nic};

@@ -7,7 +7,7 @@ use tresse_base::units::Mac;
 
 use super::channel::{Channel, DumpError};
 use super::filter::{self, Qdisc};
-use super::link::{self, Link};
+use super::link::{self, Carried, Link};
 
 /// State of a NIC as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +47,11 @@ pub fn nic(interface: &str) -> io::Result<NicState> {
     })
 }
 
-/// Bytes that `interface` has sent and received so far.
+/// What `interface` has carried so far.
 ///
 /// # Errors
 /// As [`nic`].
-pub fn carried(interface: &str) -> io::Result<(u64, u64)> {
+pub fn carried(interface: &str) -> io::Result<Carried> {
     let request = link::named(interface);
     let link = Channel::open()?
         .ask(libc::RTM_GETLINK, &request, |message| Link::parse(message.payload))

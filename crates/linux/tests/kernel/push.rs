@@ -140,6 +140,18 @@ fn counted() {
         assert_eq!(dropped(reason), count, "{reason:?} {:?}", pusher.counters());
     }
     far.expect(0);
+    // Faster than the thread reads, as the kernel's queue holds one packet: what it did not get is counted, too.
+    ip(&format!("link set {PUSH_INTERFACE} txqueuelen 1"));
+    let before = pusher.counters().tun.received.frames;
+    let sender = sender();
+    for _ in 0..20_000 {
+        sender.send_to(&[0; 8], (TO, 7)).unwrap();
+    }
+    let unread = || dropped(DropReason::RingFull);
+    eventually("all are counted", || {
+        pusher.counters().tun.received.frames - before + unread() == 20_000
+    });
+    assert!(unread() > 0);
 }
 
 fn ends() {
