@@ -4,8 +4,12 @@
 
 use std::cmp::Ordering;
 
-use super::shares::{FULL, Load, MUCH};
-
+/// A wire that carries so much of what it can is full.
+pub(super) const FULL: f64 = 0.93;
+/// Less than this part of a wire is not worth a detour, and no reason to give way.
+pub(super) const LITTLE: f64 = 0.05;
+/// Others who have this part of a wire have much of it: most flows there are theirs.
+pub(super) const MUCH: f64 = 0.25;
 /// For so long a detour from which others have taken back what they want gets no more of that wire.
 const HELD_MS: u64 = 30_000;
 /// So many looks until others have taken what they want: what they say is as old as a look, and TCP needs a while.
@@ -14,6 +18,17 @@ const LOOKS: u32 = 3;
 const DIFFERS: f64 = 0.1;
 /// and by this part of the wire: rates are those of samples.
 const NOISE: f64 = 0.03;
+
+/// What a wire carries, in bytes a second, without the pair that is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Load {
+    /// What it can carry.
+    pub capacity: f64,
+    /// What comes first: own paths of other pairs, and what is no traffic of the plan.
+    pub first: f64,
+    /// Detours of other pairs.
+    pub detours: f64,
+}
 
 /// What is known, by place of a wire among those of the pair.
 #[derive(Debug, Clone, Default, PartialEq)]

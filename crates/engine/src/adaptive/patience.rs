@@ -1,8 +1,8 @@
 //! When a pair may have other weights again. A change that brought nothing is followed by longer and longer rests, and one
 //! that cost something is taken back, so that flows which no weights can divide are left in peace.
 
-use super::others::Others;
-use super::shares::{Decision, Load, Pair, PathUse, Reason, Seen};
+use super::others::{Load, Others};
+use super::shares::{Decision, Pair, PathUse, Reason, Seen};
 
 /// Weights change at most once in this time.
 const REST_MS: u64 = 2000;

@@ -10,18 +10,7 @@
 //!   see others only later. What a path gets by its weight depends on the flows, so weights are corrected and never computed
 //!   from rates alone.
 
-use super::others::Others;
-
-/// What a wire carries, in bytes a second, without the pair that is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Load {
-    /// What it can carry.
-    pub capacity: f64,
-    /// What comes first: own paths of other pairs, and what is no traffic of the plan.
-    pub first: f64,
-    /// Detours of other pairs.
-    pub detours: f64,
-}
+use super::others::{FULL, LITTLE, Load, MUCH, Others};
 
 /// A path of a pair.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,8 +27,6 @@ pub(super) struct PathUse {
 
 /// The sum of the weights of a pair: a step of one moves few flows.
 pub(super) const SUM: u32 = 255;
-/// A wire that carries so much of what it can is full.
-pub(super) const FULL: f64 = 0.93;
 /// An own path that carries so much is reason enough for a detour: TCP in both directions at once fills no wire.
 const NEARLY_FULL: f64 = 0.9;
 /// The part of a wire that detours leave free beside own paths of others, by which these can be seen to grow.
@@ -48,12 +35,9 @@ const LIMIT: f64 = 0.85;
 const ALONE: f64 = 0.75;
 /// A pair that sends no more than its own paths carry gains nothing by detours.
 const VAIN: f64 = 1.02;
-/// Less than this part of a wire is not worth a detour, and no reason to give way.
-pub(super) const LITTLE: f64 = 0.05;
 /// A detour that is in the way keeps this part of its traffic, to see whether others take more,
+/// or none beside others who have much of a wire already.
 const GIVES_WAY: f64 = 0.25;
-/// or none where others already have this part of a wire: most flows there are theirs, and they want it at once.
-pub(super) const MUCH: f64 = 0.25;
 /// A pair that sends less than this part of a wire is left as planned.
 const IDLE: f64 = 0.01;
 /// A share that differs less from what it should be stays as it is.

@@ -4,9 +4,9 @@
 use proptest::prelude::*;
 use tresse_base::random::Random;
 
-use super::others::Others;
+use super::others::{Load, Others};
 use super::patience::Memory;
-use super::shares::{Load, Pair, PathUse, Reason, planned};
+use super::shares::{Pair, PathUse, Reason, planned};
 
 const WIRE: f64 = 100.0;
 /// More than any wire carries, by a single flow.

@@ -6,7 +6,7 @@ use tresse_base::id::PathId;
 use tresse_liveness::records::{LoadKind, Rate, WireLoad};
 use tresse_topology::path::Crossing;
 
-use super::shares::Load;
+use super::others::Load;
 use crate::index::PathEntry;
 use crate::prepared::Prepared;
 use crate::sent::Sent;
