@@ -18,6 +18,8 @@ pub enum Verb {
     Trace(plan::Trace),
     /// Search for a wiring: which NIC of each node goes to which switch.
     Design(plan::Design),
+    /// Plan who sends to whom by which NIC and when, in a flat neighbourhood.
+    Schedule(plan::Schedule),
     /// Compare cost and performance of ways to connect N nodes.
     Compare(plan::Compare),
     /// Write switch configurations, node scripts and similar files.
@@ -109,6 +111,7 @@ impl Verb {
             Self::Paths(verb) => verb.run(json),
             Self::Trace(verb) => verb.run(json),
             Self::Design(verb) => verb.run(json),
+            Self::Schedule(verb) => verb.run(json),
             Self::Compare(verb) => verb.run(json),
             Self::Export(verb) => verb.run(json),
             Self::Env(verb) => verb.run(json),

@@ -10,6 +10,7 @@ mod left;
 mod paths;
 #[expect(clippy::module_inception, reason = "one file per verb, and one is called as the group")]
 mod plan;
+mod schedule;
 mod schema;
 mod trace;
 
@@ -21,5 +22,6 @@ pub use export::Export;
 pub use fmt::Fmt;
 pub use paths::Paths;
 pub use plan::Plan;
+pub use schedule::Schedule;
 pub use schema::Schema;
 pub use trace::Trace;

@@ -16,5 +16,6 @@ mod node;
 mod offline;
 mod reflect;
 mod run;
+mod schedule;
 mod several;
 mod simulate;

@@ -49,6 +49,12 @@ impl Tuples {
         (0..self.fields).map(|field| (packed >> (field * self.bits) & mask) as u32).collect()
     }
 
+    /// Returns the tuples as integers, by destination, and the number of bits of a field.
+    #[must_use]
+    pub fn packed(&self) -> (&[u64], u32) {
+        (&self.packed, self.bits)
+    }
+
     /// Returns the size of the table in bytes, with the smallest integers that hold a tuple: 128 on KLAT2.
     #[must_use]
     pub fn bytes(&self) -> usize {
