@@ -8,7 +8,10 @@ use clap::Command;
 pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Plan",
-        &["plan", "check", "paths", "trace", "design", "compare", "export", "env", "schema", "fmt"],
+        &[
+            "plan", "check", "paths", "trace", "design", "schedule", "compare", "export", "env",
+            "schema", "fmt",
+        ],
     ),
     (
         "Run",

@@ -18,7 +18,7 @@ pub enum Verb {
     Trace(plan::Trace),
     /// Search for a wiring: which NIC of each node goes to which switch.
     Design(plan::Design),
-    /// Plan who sends to whom by which NIC and when, in a flat neighbourhood.
+    /// Plan in phases who sends to whom by which NIC.
     Schedule(plan::Schedule),
     /// Compare cost and performance of ways to connect N nodes.
     Compare(plan::Compare),

@@ -82,7 +82,7 @@ fn what_cannot_be_scheduled_is_named() {
         let ran = tresse([&["schedule"], args].concat()).exits(code);
         assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
     };
-    refused(&["configs/mesh16.toml"], 3, "no flat neighbourhood");
+    refused(&["configs/mesh16.toml"], 3, "are for flat neighbourhoods");
     let flat = "configs/flat24.toml";
     refused(&[flat, "--pattern", "diagonal"], 2, "permutation:FILE");
     refused(&[flat, "--pattern", "rows"], 2, "24 nodes make no rows of 4");

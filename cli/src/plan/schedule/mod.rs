@@ -65,11 +65,8 @@ impl Schedule {
         let plan = self.cluster.plan()?;
         let cluster = plan.cluster();
         let TopologyShape::Fnn { wiring, .. } = &cluster.kind else {
-            let file = self.cluster.file.display();
-            let message = format!(
-                "{file}: no flat neighbourhood, in which a message takes one switch\n  \
-                 help: schedules are for `topology = {{ kind = \"fnn\", .. }}`"
-            );
+            let message =
+                "schedules are for flat neighbourhoods: `topology = { kind = \"fnn\", .. }`";
             return Err(Failure::new(Code::BadFile, message));
         };
         let messages = self.pattern.messages(cluster, self.row, &self.cluster.file)?;
