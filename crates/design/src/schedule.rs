@@ -343,6 +343,8 @@ fn colours(edges: &[[u32; 2]], ports: usize, most: usize) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -351,7 +353,7 @@ mod tests {
     fn judge(wiring: &Wiring, pcs: usize, messages: &[(u32, u32)], schedule: &Schedule) {
         let rows = wiring.rows(pcs);
         for phase in &schedule.phases {
-            let mut nics = std::collections::BTreeSet::new();
+            let mut nics = BTreeSet::new();
             for sent in phase {
                 for (end, pc) in [sent.from, sent.to].into_iter().enumerate() {
                     assert!(rows[pc as usize].contains(&sent.switch), "{sent:?}");
@@ -390,22 +392,28 @@ mod tests {
         assert_eq!(Schedule::of(&wiring, 3, &[]).unwrap().phases.len(), 0);
     }
 
+    /// PCs with these switches, and those of the picked messages whose PCs share one.
+    fn case(
+        memberships: &[BTreeSet<u32>],
+        picks: &[(usize, usize)],
+    ) -> (Wiring, usize, Vec<(u32, u32)>) {
+        let pcs = memberships.len();
+        let rows: Vec<Vec<u32>> =
+            memberships.iter().map(|of| of.iter().copied().collect()).collect();
+        let share = |a: usize, b: usize| !memberships[a].is_disjoint(&memberships[b]);
+        let picks = picks.iter().map(|(a, b)| (a % pcs, b % pcs));
+        let messages = picks.filter(|(a, b)| a != b && share(*a, *b));
+        let messages = messages.map(|(a, b)| (a as u32, b as u32)).collect();
+        (Wiring::from_rows(5, &rows), pcs, messages)
+    }
+
     proptest! {
         #[test]
         fn any_messages_are_sent_once(
             memberships in proptest::collection::vec(proptest::collection::btree_set(0..5_u32, 1..4), 2..12),
             picks in proptest::collection::vec((0..12_usize, 0..12_usize), 0..60),
         ) {
-            let pcs = memberships.len();
-            let rows: Vec<Vec<u32>> =
-                memberships.iter().map(|of| of.iter().copied().collect()).collect();
-            let wiring = Wiring::from_rows(5, &rows);
-            let share = |a: usize, b: usize| !memberships[a].is_disjoint(&memberships[b]);
-            let messages: Vec<(u32, u32)> = picks.into_iter()
-                .map(|(a, b)| (a % pcs, b % pcs))
-                .filter(|(a, b)| a != b && share(*a, *b))
-                .map(|(a, b)| (a as u32, b as u32))
-                .collect();
+            let (wiring, pcs, messages) = case(&memberships, &picks);
             let schedule = Schedule::of(&wiring, pcs, &messages).unwrap();
             judge(&wiring, pcs, &messages, &schedule);
         }
@@ -416,16 +424,7 @@ mod tests {
             memberships in proptest::collection::vec(proptest::collection::btree_set(0..3_u32, 1..4), 2..5),
             picks in proptest::collection::vec((0..4_usize, 0..4_usize), 1..8),
         ) {
-            let pcs = memberships.len();
-            let rows: Vec<Vec<u32>> =
-                memberships.iter().map(|of| of.iter().copied().collect()).collect();
-            let wiring = Wiring::from_rows(3, &rows);
-            let share = |a: usize, b: usize| !memberships[a].is_disjoint(&memberships[b]);
-            let messages: Vec<(u32, u32)> = picks.into_iter()
-                .map(|(a, b)| (a % pcs, b % pcs))
-                .filter(|(a, b)| a != b && share(*a, *b))
-                .map(|(a, b)| (a as u32, b as u32))
-                .collect();
+            let (wiring, pcs, messages) = case(&memberships, &picks);
             let choices = Choices::of(&wiring, pcs, &messages).unwrap();
             let ways: usize = choices.of.iter().map(Vec::len).product();
             let busiest = |mut way: usize| {

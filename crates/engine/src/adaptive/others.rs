@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 /// A wire that carries so much of what it can is full.
-pub(super) const FULL: f64 = 0.93;
+const FULL: f64 = 0.93;
 /// Less than this part of a wire is not worth a detour, and no reason to give way.
 pub(super) const LITTLE: f64 = 0.05;
 /// Others who have this part of a wire have much of it: most flows there are theirs.
@@ -48,11 +48,11 @@ struct Wire {
 }
 
 impl Others {
-    /// Looks at each wire. `fill`: the part of it that is carried.
-    pub fn look(&mut self, loads: &[Load], fill: impl Fn(usize) -> f64, now_ms: u64) {
+    /// Looks at each wire. `own`: what the pair itself sends over it.
+    pub fn look(&mut self, loads: &[Load], own: &[f64], now_ms: u64) {
         self.0.resize(loads.len(), Wire::default());
-        for (at, (wire, load)) in self.0.iter_mut().zip(loads).enumerate() {
-            wire.look(load, fill(at) >= FULL, now_ms);
+        for ((wire, load), own) in self.0.iter_mut().zip(loads).zip(own) {
+            wire.look(load, load.is_full_with(*own), now_ms);
         }
     }
 
@@ -103,6 +103,11 @@ impl Wire {
 }
 
 impl Load {
+    /// Is the wire full with what the pair itself sends over it?
+    pub fn is_full_with(&self, own: f64) -> bool {
+        self.first + self.detours + own >= FULL * self.capacity
+    }
+
     /// What others have, beside what they had.
     fn compared(&self, had: f64) -> Ordering {
         let differs = (DIFFERS * had).max(NOISE * self.capacity);

@@ -2,7 +2,7 @@
 //! that cost something is taken back, so that flows which no weights can divide are left in peace.
 
 use super::others::{Load, Others};
-use super::shares::{Decision, Pair, PathUse, Reason, Seen};
+use super::shares::{Decision, Pair, PathUse, Reason, Seen, own};
 
 /// Weights change at most once in this time.
 const REST_MS: u64 = 2000;
@@ -67,7 +67,9 @@ impl Memory {
         now: &[u8],
         now_ms: u64,
     ) -> Option<Vec<u8>> {
-        let pair = Pair::of(paths, loads, now, &mut self.others, now_ms);
+        let own = own(paths, loads.len());
+        self.others.look(loads, &own, now_ms);
+        let pair = Pair::of(paths, loads, &own, now, &self.others, now_ms);
         let last = &mut self.last;
         if last.as_ref().is_some_and(|last| last.rests(now_ms)) {
             return None;
@@ -87,7 +89,8 @@ impl Memory {
         if let Some(Decision { weights, reason }) = decision {
             let allowed = last.as_ref().is_none_or(|last| last.allows(now_ms, seen, reason));
             if allowed && !(lost && reason == Reason::Full) {
-                pair.asked_for().for_each(|wire| self.others.try_wire(wire, &loads[wire]));
+                let asked_for: Vec<usize> = pair.asked_for().collect();
+                asked_for.into_iter().for_each(|wire| self.others.try_wire(wire, &loads[wire]));
                 *last = Some(Patience::after(last.as_ref(), now_ms, seen, now.to_vec(), reason));
                 return Some(weights);
             }

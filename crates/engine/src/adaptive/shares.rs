@@ -10,7 +10,7 @@
 //!   see others only later. What a path gets by its weight depends on the flows, so weights are corrected and never computed
 //!   from rates alone.
 
-use super::others::{FULL, LITTLE, Load, MUCH, Others};
+use super::others::{LITTLE, Load, MUCH, Others};
 
 /// A path of a pair.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub(super) struct PathUse {
 pub(super) const SUM: u32 = 255;
 /// An own path that carries so much is reason enough for a detour: TCP in both directions at once fills no wire.
 const NEARLY_FULL: f64 = 0.9;
-/// The part of a wire that detours leave free beside own paths of others, by which these can be seen to grow.
+/// Own paths of others and detours that come to a wire fill this part of it at most, so that the others can be seen to grow.
 const LIMIT: f64 = 0.85;
 /// The own paths alone do where their wires would then carry less than this part.
 const ALONE: f64 = 0.75;
@@ -130,33 +130,33 @@ pub(super) struct Pair<'a> {
     /// The present weights.
     now: &'a [u8],
     /// By wire: what the pair itself sends over it.
-    own: Vec<f64>,
-    /// By wire: do others have what they want of it?
-    content: Vec<bool>,
-    /// By wire: is it left to others for a while?
-    held: Vec<bool>,
+    own: &'a [f64],
+    others: &'a Others,
+    now_ms: u64,
     /// By path: is it a detour in use that is in the way of others?
-    pub in_the_way: Vec<bool>,
+    in_the_way: Vec<bool>,
+}
+
+/// By wire: what a pair sends over it by all its paths.
+pub(super) fn own(paths: &[PathUse], wires: usize) -> Vec<f64> {
+    let mut own = vec![0.0; wires];
+    for path in paths {
+        path.wires.iter().for_each(|wire| own[*wire] += path.sent);
+    }
+    own
 }
 
 impl<'a> Pair<'a> {
-    /// `loads` without what the pair sends itself; `now`: the present weights.
+    /// `loads` without what the pair sends itself, which is `own`; `now`: the present weights; `others` have been looked at.
     pub fn of(
         paths: &'a [PathUse],
         loads: &'a [Load],
+        own: &'a [f64],
         now: &'a [u8],
-        others: &mut Others,
+        others: &'a Others,
         now_ms: u64,
     ) -> Self {
-        let mut own = vec![0.0; loads.len()];
-        for path in paths {
-            path.wires.iter().for_each(|wire| own[*wire] += path.sent);
-        }
-        let (content, held, in_the_way) = Default::default();
-        let mut pair = Self { paths, loads, now, own, content, held, in_the_way };
-        others.look(loads, |wire| pair.fill(wire), now_ms);
-        pair.content = (0..loads.len()).map(|wire| others.are_content(wire)).collect();
-        pair.held = (0..loads.len()).map(|wire| others.hold(wire, now_ms)).collect();
+        let mut pair = Self { paths, loads, now, own, others, now_ms, in_the_way: Vec::new() };
         pair.in_the_way = (0..paths.len()).map(|at| pair.is_in_the_way(at)).collect();
         pair
     }
@@ -216,12 +216,6 @@ impl<'a> Pair<'a> {
         let wires = self.planned().flat_map(|path| &path.wires);
         let least = wires.map(|wire| self.loads[*wire].capacity).fold(f64::INFINITY, f64::min);
         least.is_infinite() || self.total() < IDLE * least
-    }
-
-    /// The part of what a wire can carry that it carries.
-    fn fill(&self, wire: usize) -> f64 {
-        let load = &self.loads[wire];
-        (load.first + load.detours + self.own[wire]) / load.capacity
     }
 
     /// The pair's own paths.
@@ -313,7 +307,7 @@ impl<'a> Pair<'a> {
     /// What detours may take of a wire: all that is left where others have what they want, as TCP takes it anyway.
     fn left(&self, wire: usize) -> f64 {
         let load = &self.loads[wire];
-        if self.content[wire] { load.capacity - load.first } else { self.room(wire) }
+        if self.others.are_content(wire) { load.capacity - load.first } else { self.room(wire) }
     }
 
     /// Is a path a detour in use that crosses a full wire of which others want more for their own paths?
@@ -325,7 +319,9 @@ impl<'a> Pair<'a> {
 
     /// Do others want more of a full wire for their own paths?
     fn is_asked_for(&self, wire: usize) -> bool {
-        self.is_shared(wire) && self.fill(wire) >= FULL && !self.content[wire]
+        self.is_shared(wire)
+            && self.loads[wire].is_full_with(self.own[wire])
+            && !self.others.are_content(wire)
     }
 
     /// Do those whose way a detour is in already have much of a wire?
@@ -336,7 +332,8 @@ impl<'a> Pair<'a> {
 
     /// Was a detour in the way, and do others still send by one of its wires?
     fn is_held(&self, detour: &PathUse) -> bool {
-        detour.wires.iter().any(|wire| self.held[*wire] && self.is_shared(*wire))
+        let held = |wire: &usize| self.others.hold(*wire, self.now_ms) && self.is_shared(*wire);
+        detour.wires.iter().any(held)
     }
 
     /// Have others a wire for their own paths?

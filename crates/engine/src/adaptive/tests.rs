@@ -6,7 +6,7 @@ use tresse_base::random::Random;
 
 use super::others::{Load, Others};
 use super::patience::Memory;
-use super::shares::{Pair, PathUse, Reason, planned};
+use super::shares::{Decision, Pair, PathUse, Reason, own, planned};
 
 const WIRE: f64 = 100.0;
 /// More than any wire carries, by a single flow.
@@ -291,6 +291,13 @@ fn a_full_nic_is_no_reason_for_a_detour() {
     assert_eq!(network.senders[0].weights, [255, 0]);
 }
 
+/// What a pair decides that has seen nothing before.
+fn decide(paths: &[PathUse], loads: &[Load], now: &[u8]) -> Option<Decision> {
+    let (own, mut others) = (own(paths, loads.len()), Others::default());
+    others.look(loads, &own, 0);
+    Pair::of(paths, loads, &own, now, &others, 0).decide()
+}
+
 #[test]
 fn a_broken_detour_is_not_used() {
     let path = |planned, usable, sent, wires: &[usize]| PathUse {
@@ -301,10 +308,9 @@ fn a_broken_detour_is_not_used() {
     };
     let loads = vec![Load { capacity: WIRE, ..Load::default() }; 3];
     let paths = [path(1, true, 100.0, &[0]), path(0, false, 0.0, &[1, 2])];
-    assert_eq!(Pair::of(&paths, &loads, &[255, 0], &mut Others::default(), 0).decide(), None);
+    assert_eq!(decide(&paths, &loads, &[255, 0]), None);
     let paths = [path(1, true, 100.0, &[0]), path(0, false, 50.0, &[1, 2])];
-    let decided =
-        Pair::of(&paths, &loads, &[128, 127], &mut Others::default(), 0).decide().unwrap();
+    let decided = decide(&paths, &loads, &[128, 127]).unwrap();
     assert_eq!(decided.weights, planned(&paths));
 }
 

@@ -18,9 +18,9 @@ use super::message::{MalformedMessage, attributes, bytes, text};
 /// What an interface has carried so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Carried {
-    /// Bytes, headers included.
+    /// Bytes sent, headers included.
     pub sent_bytes: u64,
-    /// The same.
+    /// Bytes received, headers included.
     pub received_bytes: u64,
     /// Packets that the kernel dropped instead of sending them, as on a TUN interface that is not read fast enough.
     pub unsent: u64,

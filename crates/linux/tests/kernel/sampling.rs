@@ -3,6 +3,7 @@
 use std::net::{IpAddr, UdpSocket};
 
 use libtest_mimic::Trial;
+use tresse_frame::sample::SampledHeaders;
 use tresse_linux::sampling::Sampler;
 use tresse_namespace::{ip, trial};
 
@@ -10,7 +11,10 @@ use tresse_namespace::{ip, trial};
 const PAYLOAD: usize = 1000 - 14 - 20 - 8;
 
 pub fn trials() -> Vec<Trial> {
-    vec![trial("samples_say_what_is_sent", &[], samples)]
+    vec![
+        trial("samples_say_what_is_sent", &[], samples),
+        trial("samples_say_exactly_what_goes_in_large_frames", &[], large),
+    ]
 }
 
 fn samples() {
@@ -53,4 +57,39 @@ fn samples() {
         look(20);
     }
     assert_eq!(look(300), 300_000, "all of few, again");
+}
+
+/// A flow of few large frames beside one of many small ones.
+fn large() {
+    const MTU: usize = 65_000;
+    ip(&format!("link add va mtu {MTU} type veth peer name vb mtu {MTU}"));
+    for end in ["va", "vb"] {
+        ip(&format!("link set {end} up"));
+    }
+    ip("addr add 10.9.0.1/24 dev va");
+    for to in ["10.9.0.2", "10.9.0.3"] {
+        ip(&format!("neigh add {to} lladdr 02:00:00:00:00:02 dev va nud permanent"));
+    }
+    let mut sampler = Sampler::open("va").unwrap();
+    let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+    let rare: IpAddr = "10.9.0.3".parse().unwrap();
+    let mut look = || -> u64 {
+        for _ in 0..20_000 {
+            socket.send_to(&[0; PAYLOAD], "10.9.0.2:9").unwrap();
+        }
+        for _ in 0..30 {
+            socket.send_to(&[0; MTU - 28], (rare, 9)).unwrap();
+        }
+        let mut bytes = 0;
+        let each = |headers: SampledHeaders, stands_for| {
+            bytes += if headers.destination == rare { stands_for } else { 0 };
+        };
+        sampler.take(each).unwrap();
+        bytes
+    };
+    // The first look is of more than a ring holds.
+    look();
+    for _ in 0..4 {
+        assert_eq!(look(), 30 * (MTU as u64 + 14));
+    }
 }
