@@ -88,18 +88,24 @@ fn balanced(pair: &Pair<'_>) -> Option<Vec<u8>> {
     let (paths, now) = (pair.paths, pair.now);
     let shares_now = shares(now)?;
     let is_detour = |at: usize| paths[at].planned == 0;
-    let own_share: f64 =
-        (0..paths.len()).filter(|at| !is_detour(*at)).map(|at| shares_now[at]).sum();
+    let factors: Vec<f64> = (0..paths.len())
+        .map(|at| if now[at] == 0 { pair.entering(at) } else { pair.factor(at) })
+        .collect();
+    let at_once = (0..paths.len()).filter(|at| is_detour(*at)).any(|at| match now[at] {
+        0 => factors[at] > 0.0,
+        _ => factors[at] == 0.0 || pair.in_the_way[at],
+    });
+    // Any weights keep full wires full, even those by which all flows that move now may miss a path.
+    let share = |at: usize| match at_once && pair.is_full(at) {
+        true => paths[at].sent / pair.total(),
+        false => shares_now[at],
+    };
+    let own_share: f64 = (0..paths.len()).filter(|at| !is_detour(*at)).map(share).sum();
     let wanted = |at: usize| match now[at] {
-        0 => own_share * pair.entering(at),
-        _ => shares_now[at] * pair.factor(at),
+        0 => own_share * factors[at],
+        _ => share(at) * factors[at],
     };
     let mut wanted: Vec<f64> = (0..paths.len()).map(wanted).collect();
-    let mut at_once = false;
-    for at in (0..paths.len()).filter(|at| is_detour(*at)) {
-        let enters = now[at] == 0 && wanted[at] > 0.0;
-        at_once |= enters || now[at] > 0 && (wanted[at] == 0.0 || pair.in_the_way[at]);
-    }
     let sum: f64 = wanted.iter().sum();
     if sum <= 0.0 {
         return None;
@@ -234,6 +240,11 @@ impl<'a> Pair<'a> {
             })
         };
         sum > 0 && self.planned().all(does)
+    }
+
+    /// Is a wire of a path full?
+    fn is_full(&self, at: usize) -> bool {
+        self.paths[at].wires.iter().any(|wire| self.loads[*wire].is_full_with(self.own[*wire]))
     }
 
     /// What the weight of a path is multiplied by: what it would be if its fullest wire were just full.

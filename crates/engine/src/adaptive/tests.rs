@@ -235,6 +235,32 @@ fn who_has_what_he_wants_is_in_nobodys_way() {
     }
 }
 
+/// Whatever weights a pair has come to, it keeps a detour that nobody else wants when it loses another.
+#[test]
+fn a_detour_that_stays_keeps_flows() {
+    for seed in 0..200 {
+        let sender = Sender::hashed(ALL, &[0], &[&[1, 2], &[3, 4]], 16, seed);
+        let guests = [2, 4, 3].map(|wire| Sender::hashed(0.0, &[wire], &[], 16, seed));
+        let senders = [vec![sender], guests.to_vec()].concat();
+        let mut network = Network { now: 0, wires: 5, senders };
+        network.run(10);
+        let demand = |network: &mut Network, demands: [f64; 3]| {
+            let guests = network.senders[1..].iter_mut().zip(demands);
+            guests.for_each(|(guest, demand)| guest.demand = demand);
+        };
+        demand(&mut network, [13.0, 13.0, 0.0]);
+        network.run(12);
+        demand(&mut network, [0.0, 0.0, ALL]);
+        network.run(4);
+        for second in 4..12 {
+            network.second();
+            network.flow();
+            let got = network.senders[0].total();
+            assert!(got >= 1.9 * WIRE, "{seed}, {second} s: {:?}", network.senders[0]);
+        }
+    }
+}
+
 #[test]
 fn many_pairs_share_a_detour() {
     let pairs = (0..16).map(|_| Sender::new(ALL, &[0], &[&[1, 2]])).collect();
