@@ -5,7 +5,7 @@
 
 use tresse_design::cost::{CostModel, Row};
 
-use crate::plot::{Axis, Curve, Diagram, Picture};
+use tresse_plot::{Axis, Curve, Diagram, Picture};
 
 const WIDTH: u32 = 560;
 const HEIGHT: u32 = 420;

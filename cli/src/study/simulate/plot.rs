@@ -2,7 +2,7 @@
 
 use super::answer::Curve;
 use crate::fail::{Code, Failure};
-use crate::plot::{self, Axis, Diagram, Picture};
+use tresse_plot::{self as plot, Axis, Diagram, Picture};
 
 const SIZE: [u32; 2] = [720, 420];
 const LEGEND: u32 = 120;

@@ -11,16 +11,37 @@ pub struct Picture {
 
 /// A line or a text in a picture.
 pub enum Element {
-    /// A line through points. `dashes` are lengths of dashes and gaps in turn; none is a whole line.
-    Line { points: Vec<[f64; 2]>, width: f32, colour: &'static str, dashes: &'static [f32] },
+    /// A line through points, whole if it has no dashes.
+    Line {
+        /// Two or more.
+        points: Vec<[f64; 2]>,
+        /// Of the line.
+        width: f32,
+        /// As `#rrggbb`.
+        colour: &'static str,
+        /// Lengths of dashes and gaps in turn.
+        dashes: &'static [f32],
+    },
     /// A text whose base line is at `at`.
-    Text { at: [f64; 2], align: Align, colour: &'static str, text: String },
+    Text {
+        /// Where the base line is.
+        at: [f64; 2],
+        /// Which part of the text is there.
+        align: Align,
+        /// As `#rrggbb`.
+        colour: &'static str,
+        /// One line.
+        text: String,
+    },
 }
 
 /// Which part of a text is at its coordinates: beginning, middle or end.
 #[derive(Clone, Copy)]
 pub enum Align {
+    /// Its beginning.
     Start,
+    /// Its middle.
     Middle,
+    /// Its end.
     End,
 }

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::picture::Picture;
-use super::{png, svg};
 use crate::fail::{Code, Failure};
 use crate::input;
+use tresse_plot::{Picture, png, svg};
 
 /// A file for a picture; its extension selects SVG or PNG.
 pub struct PictureFile<'a> {

@@ -43,7 +43,9 @@ pub struct Axis {
 
 /// A curve: its name in the legend, and its points as (x, y).
 pub struct Curve {
+    /// Its entry in the legend.
     pub name: String,
+    /// In order of x.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -55,7 +57,9 @@ pub struct Diagram {
     pub size: [u32; 2],
     /// The part of the width that the legend takes.
     pub legend: u32,
+    /// The axis below.
     pub x: Axis,
+    /// The axis at the left.
     pub y: Axis,
 }
 
