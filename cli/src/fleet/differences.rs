@@ -46,7 +46,7 @@ pub fn show(file: &Path, args: &FleetArgs, json: bool) -> Result<Code, Failure> 
         dry_run: Some(true),
         ..ApplyRequest::default()
     };
-    let mut fleet = args.fleet(args.nodes(plan.cluster())?);
+    let mut fleet = args.fleet(args.nodes(plan.cluster())?, Some(plan.cluster()));
     let ask = |client: &mut Client| Ok((client.apply(&request)?, client.status()?.generation));
     let answers = fleet.each(|_| true, ask);
     let (mut code, mut operations, mut changed, mut others) = (Code::Fine, 0, 0, 0);

@@ -56,7 +56,7 @@ impl Discover {
         }
         let only = self.nics.as_deref().map(set).transpose()?;
         let without = self.without.as_deref().map_or_else(|| Ok(BTreeSet::new()), set)?;
-        let mut fleet = self.fleet.fleet(self.fleet.without(names)?);
+        let mut fleet = self.fleet.fleet(self.fleet.without(names)?, None);
         for _ in 0..ROUNDS {
             all(&mut fleet, Client::introduce)?;
         }

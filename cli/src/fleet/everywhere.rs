@@ -53,7 +53,7 @@ pub fn drain(
     let mut names = args.nodes(&cluster)?;
     // A node cannot drain itself.
     names.retain(|name| name != how.object);
-    let mut fleet = args.fleet(names);
+    let mut fleet = args.fleet(names, Some(&cluster));
     let said = fleet.each(|_| true, Said::ask).into_iter();
     let said: BTreeMap<String, Said> =
         said.filter_map(|(node, said)| Some((node, said.ok()?))).collect();
@@ -116,7 +116,7 @@ pub fn undrain(
     dry_run: bool,
     json: bool,
 ) -> Result<Code, Failure> {
-    let mut fleet = args.fleet(args.nodes(cluster)?);
+    let mut fleet = args.fleet(args.nodes(cluster)?, Some(cluster));
     let lines = undone(&mut fleet, |_| true, object, dry_run);
     report(object, &lines, dry_run, json)?;
     let there = lines.iter().any(|line| line.steered.is_some());

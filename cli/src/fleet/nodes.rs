@@ -68,6 +68,8 @@ pub struct FleetArgs<L: ValueEnum + Send + Sync + 'static = Launcher> {
 pub struct Member {
     /// The node's name.
     pub name: String,
+    /// The name of the machine that it is.
+    machine: String,
     /// The connection, if there is one now.
     client: Option<Client>,
     launcher: Launcher,
@@ -116,12 +118,22 @@ impl<L: ValueEnum + Send + Sync + Copy> FleetArgs<L> {
 }
 
 impl FleetArgs {
-    /// The fleet of these nodes, not connected yet.
-    pub fn fleet(&self, names: Vec<String>) -> Fleet {
-        let member =
-            |name| Member { name, client: None, launcher: self.launcher, lab: self.lab.clone() };
+    /// The fleet of these nodes of a cluster, not connected yet. Without a cluster they are machines.
+    pub fn fleet(&self, names: Vec<String>, cluster: Option<&Cluster>) -> Fleet {
+        let member = |name: String| Member {
+            machine: cluster.map_or(&*name, |cluster| machine(cluster, &name)).to_owned(),
+            name,
+            client: None,
+            launcher: self.launcher,
+            lab: self.lab.clone(),
+        };
         Fleet { members: names.into_iter().map(member).collect() }
     }
+}
+
+/// The machine that a node is.
+pub fn machine<'a>(cluster: &'a Cluster, name: &'a str) -> &'a str {
+    cluster.node_named(name).map_or(name, |node| cluster.machine(node))
 }
 
 impl Fleet {
@@ -204,12 +216,12 @@ impl Member {
             None => {
                 let client = match self.launcher {
                     Launcher::Netns => {
-                        let socket = socket(self.lab.as_deref(), &self.name)?;
+                        let socket = socket(self.lab.as_deref(), &self.machine)?;
                         Client::connect(socket).map(|client| client.patient(PATIENCE))
                     }
                     Launcher::Ssh | Launcher::Srun => {
                         let bridge =
-                            self.launcher.command(self.lab.as_deref(), &self.name, "bridge")?;
+                            self.launcher.command(self.lab.as_deref(), &self.machine, "bridge")?;
                         Client::through(bridge, PATIENCE)
                     }
                 };

@@ -90,6 +90,9 @@ section! {
         /// the wiring with ports to spare (fnn).
         #[schemars(extend("pattern" = pattern::name()))]
         uplink: String = "uplink = \"u0\"",
+        /// Nodes that have one NIC, on the uplink switch: names or hostlists (fnn with uplink).
+        #[schemars(length(min = 1), extend("items" = pattern::hostlist_entry()))]
+        spares: Vec<At<String>> = "spares = [\"spare0\"]",
     }
 }
 
@@ -246,6 +249,9 @@ section! {
         /// Does it route between the fabric and hosts outside the plan (not yet: no effect)?
         #[schemars(extend("default" = false))]
         gateway: bool = "gateway = false",
+        /// The node whose place this spare takes, with its name and addresses (fnn with spares).
+        #[schemars(extend("pattern" = pattern::name()))]
+        replaces: String = "replaces = \"n3\"",
     }
 }
 

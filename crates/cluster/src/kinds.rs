@@ -55,7 +55,7 @@ impl TopologyKind {
             "mesh" | "torus" => (&["dims"], &["nodes_per_switch", "nics_per_node"]),
             "clique" => (&["ports"], &["nodes_per_switch", "nics_per_node"]),
             "irregular" => (&["switches", "ports"], &["nodes_per_switch", "nics_per_node", "seed"]),
-            "fnn" => (&["wiring"], &["uplink"]),
+            "fnn" => (&["wiring"], &["uplink", "spares"]),
             "pmesh" => (&["dims"], &["grow_to", "lines_per_switch"]),
             "ring" | "full-mesh" => (&["nodes"], &[]),
             "direct-mesh" | "direct-torus" => (&["dims"], &[]),

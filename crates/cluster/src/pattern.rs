@@ -23,6 +23,11 @@ pub(super) fn names() -> String {
     format!("^{}$", hostlist())
 }
 
+/// An entry of a list of hostlists.
+pub(super) fn hostlist_entry() -> Value {
+    json!({ "type": "string", "pattern": names() })
+}
+
 /// `switch:port`, both hostlists.
 pub(super) fn link_end() -> String {
     format!("^{}:{}$", hostlist(), port_list())

@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_table_is_read_by_name_in_place_and_by_itself() {
         let wiring = Wiring { switches: vec![vec![0, 1], vec![1, 2], vec![0, 2]] };
-        let kind = TopologyShape::Fnn { wiring, uplink: None };
+        let kind = TopologyShape::Fnn { wiring, uplink: None, spares: Vec::new() };
         let named = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"w.txt\" }\n";
         let placed =
             "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 1 2\\n2: 0 2\" }\n";

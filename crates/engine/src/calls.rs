@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tresse_control::NodeError;
 
 use super::job::{Job, Purpose};
+use super::prepared::Prepared;
 use super::schedule::Cause;
 use super::{Effect, Engine, Input, Intent, Reply, Unsaved, WAITING_CALLS};
 
@@ -63,7 +64,7 @@ impl Engine {
     fn begin(&mut self, now: u64, input: Input, out: &mut Vec<Effect>) {
         match input {
             Input::Apply { call, prepared, options } => {
-                let refusal = self.refuses_apply(&prepared.node, options.dry_run);
+                let refusal = self.refuses_apply(&prepared, options.dry_run);
                 match (call, refusal) {
                     (Some(call), Some(error)) => out.push(Effect::Reply(call, Err(error))),
                     (None, Some(error)) => {
@@ -157,15 +158,16 @@ impl Engine {
         }
     }
 
-    fn refuses_apply(&self, node: &str, dry_run: bool) -> Option<NodeError> {
+    fn refuses_apply(&self, new: &Prepared, dry_run: bool) -> Option<NodeError> {
         if self.stored.unconfirmed.is_some() && !dry_run {
             return Some(NodeError::Busy { doing: "waiting for the last apply's confirm".into() });
         }
-        let current = self.stored.current.as_ref().filter(|c| c.node != node)?;
+        let moved = |c: &&Arc<Prepared>| c.node != new.node && c.machine() != new.machine();
+        let current = self.stored.current.as_ref().filter(moved)?;
         Some(NodeError::WrongNode {
             message: format!(
-                "this host is node {}, the slice is for node {node}: withdraw first if it moved",
-                current.node
+                "this host is node {}, the slice is for node {}: withdraw first if it moved",
+                current.node, new.node
             ),
         })
     }

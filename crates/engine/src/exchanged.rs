@@ -10,12 +10,15 @@ use tresse_control::NodeError;
 use super::prepared::Prepared;
 
 /// Refuses a plan in which an address of this node is what another node has in the plan in force, or the other way
-/// round.
+/// round. A machine that takes another's place as a node has that node's address from then on.
 pub(super) fn refuse(current: &Prepared, new: &Prepared) -> Result<(), NodeError> {
     let given = |old: &Prepared, of: &Prepared| {
         let others = others(old);
         let mut own = of.wanted.addresses.iter().map(|(_, address)| *address);
-        own.find_map(|address| Some((address, (*others.get(&address)?).to_owned())))
+        own.find_map(|address| {
+            let other = others.get(&address).filter(|other| **other != of.node)?;
+            Some((address, (*other).to_owned()))
+        })
     };
     let (address, whose) = if let Some((address, node)) = given(current, new) {
         (address, format!("this node's in the new plan and {node}'s in the plan in force"))

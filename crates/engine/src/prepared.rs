@@ -24,6 +24,9 @@ use super::index::Index;
 pub struct Prepared {
     /// This node's name.
     pub node: String,
+    /// The name of this machine, if it is a spare that has taken the place of the node's own.
+    #[serde(default)]
+    pub machine: Option<String>,
     /// This node's index in the cluster.
     pub id: NodeId,
     /// Number of nodes in the cluster; announcements with a higher index are foreign.
@@ -99,6 +102,11 @@ impl Prepared {
         vlans
     }
 
+    /// The name of this machine.
+    pub(super) fn machine(&self) -> &str {
+        self.machine.as_ref().unwrap_or(&self.node)
+    }
+
     /// The digest by which announcements identify this plan.
     #[must_use]
     pub fn digest(&self) -> [u8; 8] {
@@ -147,6 +155,7 @@ impl Prepared {
         let Wanted { labels, label_sources, xy: XyBackups { tables, .. }, .. } = wanted;
         Self {
             node: name,
+            machine: model.node(node).machine.clone(),
             id: node,
             nodes: model.nodes.len() as u32,
             fabric: digest(&model.name),

@@ -118,8 +118,8 @@ impl Blueprint {
             .nodes
             .iter()
             .enumerate()
-            .map(|(k, node)| LabNode {
-                name: node.name.clone(),
+            .map(|(k, _)| LabNode {
+                name: cluster.machine(k.into()).to_owned(),
                 addresses: plan.addresses().node[k].clone(),
                 announces: plan.uses(NodeId::from(k)).values().filter(|a| **a).count(),
             })
@@ -222,7 +222,7 @@ fn cables(plan: &Plan, configs: &[SwitchConfig]) -> Vec<Cable> {
         cables.push(Cable { a, b, rate: link.rate });
     }
     let nic_end = |node: &Node, nic: &Nic, ifindex| End {
-        place: node.name.clone(),
+        place: node.machine.as_ref().unwrap_or(&node.name).clone(),
         switch: false,
         interface: nic.name.clone(),
         ifindex,

@@ -168,10 +168,14 @@ impl Trees {
 
     /// Appends the switch-to-switch channels that a segment crosses to `channels`.
     pub fn walk(&self, segment: &Segment, channels: &mut Vec<Channel>) {
+        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
         if segment.tree == TreeId::NONE {
+            // In a flat neighbourhood by way of the uplink.
+            let uplink = if s == d { None } else { self.cluster.uplink() };
+            let hops = uplink.into_iter().flat_map(|uplink| [(s, uplink), (uplink, d)]);
+            channels.extend(hops.filter_map(|(from, to)| self.graph.between(from, to)));
             return;
         }
-        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
         self.tree(segment.tree).walk(&self.graph, s, d, channels);
     }
 

@@ -12,6 +12,9 @@
 //!
 //! **Detours.** With `reflect = true` pairs with much demand also send through third nodes ([`NodeDetours`]).
 //!
+//! **Spares.** A node on the uplink switch alone reaches every other by the cables of the uplink: it counts as on each
+//! switch, with the one NIC that it has.
+//!
 //! **Backups.** Two segments through a third node, if possible by other NICs and switches than the paths of lower
 //! rank.
 
@@ -33,8 +36,10 @@ mod detours;
 #[derive(Debug, Clone)]
 pub struct Direct {
     basic: Basic,
-    /// By node, the switch of each NIC.
+    /// By node, the switch of each NIC; of a node behind the uplink, all switches.
     rows: Vec<Vec<u32>>,
+    /// By node: whether it is behind the uplink.
+    behind_uplink: Vec<bool>,
     /// By two switches: the transit nodes that are on both.
     relays: BTreeMap<(u32, u32), Vec<Relay>>,
     /// Primaries of pairs that share no switch, by source and destination.
@@ -59,8 +64,13 @@ impl Direct {
     /// [`RoutingError::NotJoined`] if two nodes share no switch and no transit node shares one with each.
     pub fn new(cluster: &Cluster) -> Result<Self, RoutingError> {
         let nodes = &cluster.nodes;
-        let rows: Vec<Vec<u32>> =
-            nodes.iter().map(|n| n.nics.iter().map(|nic| nic.switch.0).collect()).collect();
+        let behind_uplink: Vec<bool> =
+            (0..nodes.len()).map(|node| cluster.is_behind_uplink(node.into())).collect();
+        let row = |(node, is_behind): (&Node, &bool)| match is_behind {
+            true => (0..cluster.switches.len() as u32).collect(),
+            false => node.nics.iter().map(|nic| nic.switch.0).collect(),
+        };
+        let rows: Vec<Vec<u32>> = nodes.iter().zip(&behind_uplink).map(row).collect();
         let mut importance = BTreeMap::new();
         for traffic in &cluster.demand {
             for (a, b) in traffic.from.iter().flat_map(|a| traffic.to.iter().map(move |b| (a, b))) {
@@ -79,6 +89,7 @@ impl Direct {
                 .iter()
                 .map(|n| n.nics.iter().map(|nic| unit(nic.rate.0)).collect())
                 .collect(),
+            behind_uplink,
             detours: NodeDetours::default(),
         };
         direct.relay(cluster)?;
@@ -132,7 +143,7 @@ impl Direct {
         ends.flat_map(move |((nic, &s), (to_nic, &d))| {
             let relays = self.relays.get(&(s, d)).map_or(&[][..], Vec::as_slice);
             let others = relays.iter().filter(move |relay| ![src, dst].contains(&relay.node));
-            others.map(move |relay| relay.segments((src, nic), (dst, to_nic)))
+            others.map(move |relay| relay.segments(self.nic(src, nic), self.nic(dst, to_nic)))
         })
     }
 
@@ -146,7 +157,7 @@ impl Direct {
     #[must_use]
     pub fn primary(&self, src: NodeId, dst: NodeId) -> Segments {
         match self.basic.nics(src.index(), dst.index()) {
-            Some((nic, to_nic)) => [direct(src, nic, dst, to_nic)].into_iter().collect(),
+            Some((nic, to_nic)) => [self.shared(src, nic, dst, to_nic)].into_iter().collect(),
             None => self.relayed.get(&(src, dst)).cloned().unwrap_or_default(),
         }
     }
@@ -189,11 +200,14 @@ impl Direct {
         let primary = self.primary(src, dst);
         let first = primary[0];
         let alone = primary.len() > 1;
-        let shared = shared(&self.rows[src.index()], &self.rows[dst.index()]);
+        let shared = shared(&self.rows[src.index()], &self.rows[dst.index()]).into_iter();
+        let mut shared: Vec<Segment> =
+            shared.map(|(nic, to_nic)| self.shared(src, nic, dst, to_nic)).collect();
+        // Two that are both behind the uplink share one switch after all.
+        shared.dedup();
         // Begins at the primary's NIC, so that not all pairs begin with the same NIC.
-        let at = shared.iter().position(|nics| *nics == (first.nic, first.to_nic)).unwrap_or(0);
+        let at = shared.iter().position(|segment| *segment == first).unwrap_or(0);
         let others = (1..shared.len()).map(|i| shared[(at + i) % shared.len()]);
-        let others = others.map(|(nic, to_nic)| direct(src, nic, dst, to_nic));
         let siblings = others.map(|segment| [segment].into_iter().collect::<Segments>());
         let all = std::iter::once(primary).chain(siblings.take(most as usize - 1)).zip(0..);
         all.map(|(segments, rank)| {
@@ -209,12 +223,27 @@ impl Direct {
         of(segment.from, segment.nic).min(of(segment.to, segment.to_nic))
     }
 
+    /// A NIC of a node, by its place among the switches that the node is on.
+    fn nic(&self, node: NodeId, place: usize) -> (NodeId, usize) {
+        let nics = self.rates[node.index()].len();
+        (node, if self.behind_uplink[node.index()] { place % nics } else { place })
+    }
+
+    /// The segment over a switch that two nodes share.
+    fn shared(&self, src: NodeId, at: usize, dst: NodeId, to_at: usize) -> Segment {
+        let ((from, nic), (to, to_nic)) = (self.nic(src, at), self.nic(dst, to_at));
+        direct(from, nic, to, to_nic)
+    }
+
     /// Returns the path through a third node that has the least in common with the paths before it. The
     /// third nodes are assigned to pairs round-robin.
     fn backup(&self, before: &[Path]) -> Option<Segments> {
         let PathId { src, dst, .. } = before[0].id;
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
-        let switch = |s: &Segment| self.rows[s.from.index()][s.nic];
+        let switch = |s: &Segment| match self.behind_uplink[s.from.index()] {
+            true => self.rows[s.to.index()][s.to_nic],
+            false => self.rows[s.from.index()][s.nic],
+        };
         let switches: Vec<u32> = taken.iter().map(switch).collect();
         let nodes = self.rows.len();
         let first_relay = (src.index() + dst.index()) % nodes;
@@ -230,16 +259,18 @@ impl Direct {
                 // The first that is free; if none is, the first with another path.
                 let found = others.clone().find(|relay| !is_taken(relay)).or_else(|| {
                     others.clone().find(|relay| {
-                        let segments = relay.segments((src, nic), (dst, to_nic));
+                        let segments =
+                            relay.segments(self.nic(src, nic), self.nic(dst, to_nic));
                         !before.iter().any(|path| path.segments[..] == segments)
                     })
                 });
                 let Some(relay) = found else { continue };
                 let common = [s, d].iter().filter(|s| switches.contains(s)).count();
                 let late = (relay.node.index() + nodes - first_relay) % nodes;
-                let key = (nic == taken[0].nic, is_taken(relay), common, late);
+                let (from, to) = (self.nic(src, nic), self.nic(dst, to_nic));
+                let key = (from.1 == taken[0].nic, is_taken(relay), common, late);
                 if best.as_ref().is_none_or(|(least, _)| key < *least) {
-                    best = Some((key, relay.segments((src, nic), (dst, to_nic))));
+                    best = Some((key, relay.segments(from, to)));
                 }
             }
         }

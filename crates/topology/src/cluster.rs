@@ -112,9 +112,12 @@ pub enum TopologyShape {
         /// The nodes on every switch. NIC i of a node goes to the i-th switch that lists the node.
         wiring: Wiring,
         /// The name of the uplink switch, if any: one of the wiring (folded), or one more. Each other switch has a cable
-        /// to it that no path uses. An absent uplink is left out of the digest.
+        /// to it that only the paths of nodes use that are on no other switch. An absent uplink is left out of the digest.
         #[serde(skip_serializing_if = "Option::is_none")]
         uplink: Option<String>,
+        /// The names of further nodes, each with one NIC, on the uplink switch.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        spares: Vec<String>,
     },
 }
 
@@ -212,6 +215,9 @@ pub struct Node {
     pub transit: bool,
     /// Whether this node routes between the fabric and hosts outside the plan.
     pub gateway: bool,
+    /// The name of the spare machine that is this node now, in place of the machine with the node's own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 /// One network interface of a node, cabled to a switch port or to another node's NIC.
@@ -439,6 +445,13 @@ impl Cluster {
         uplink.is_some() && [Some(link.a.switch), Some(link.b.switch)].contains(&uplink)
     }
 
+    /// Whether a node is on the uplink switch alone, so that all its paths cross the uplink's cables.
+    #[must_use]
+    pub fn is_behind_uplink(&self, node: NodeId) -> bool {
+        let uplink = self.uplink();
+        uplink.is_some() && self.node(node).nics.iter().all(|nic| Some(nic.switch) == uplink)
+    }
+
     /// Returns the switch with this index.
     #[must_use]
     pub fn switch(&self, id: SwitchId) -> &Switch {
@@ -491,6 +504,19 @@ impl Cluster {
     #[must_use]
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.index()]
+    }
+
+    /// The name of the machine that is a node: the node's own, unless a spare has taken its place.
+    #[must_use]
+    pub fn machine(&self, node: NodeId) -> &str {
+        let node = self.node(node);
+        node.machine.as_ref().unwrap_or(&node.name)
+    }
+
+    /// The node that the machine with this name is. A machine that a spare has replaced is none.
+    #[must_use]
+    pub fn node_on(&self, machine: &str) -> Option<NodeId> {
+        (0..self.nodes.len()).map(NodeId::from).find(|node| self.machine(*node) == machine)
     }
 
     /// Returns the node with this name.

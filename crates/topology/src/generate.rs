@@ -40,7 +40,9 @@ pub fn generate(kind: &TopologyShape, nodes_per_switch: u32, nics_per_node: u32)
             (*switches, *ports, neighbours(*switches, degree, *seed, first))
         }
         TopologyShape::Explicit => return Fabric::default(),
-        TopologyShape::Fnn { wiring, uplink } => return flat(wiring, uplink.as_deref()),
+        TopologyShape::Fnn { wiring, uplink, spares } => {
+            return flat(wiring, uplink.as_deref(), spares);
+        }
         TopologyShape::Pmesh { .. }
         | TopologyShape::Ring { .. }
         | TopologyShape::DirectMesh { .. }
@@ -103,6 +105,7 @@ fn nodes(switches: u32, per_switch: u32, nics_per_node: u32) -> Vec<Node> {
             nics: (0..nics_per_node).map(|i| nic(k, i)).collect(),
             transit: true,
             gateway: false,
+            machine: None,
         })
         .collect()
 }
@@ -134,24 +137,21 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
 
 /// Generates a flat neighbourhood. The `i`-th node of a switch has port `i + 1` there. With an uplink, the port
 /// after those of the nodes of each other switch is cabled to it, in order from its first port behind its own nodes.
-fn flat(wiring: &Wiring, uplink: Option<&str>) -> Fabric {
+fn flat(wiring: &Wiring, uplink: Option<&str>, spares: &[String]) -> Fabric {
     let count = wiring.pcs() as u32;
     let names = Names::new('n', count);
-    let node = |k| Node { name: names.of(k), nics: Vec::new(), transit: true, gateway: false };
-    let mut nodes: Vec<Node> = (0..count).map(node).collect();
+    let node = |name| Node {
+        name,
+        nics: Vec::new(),
+        transit: true,
+        gateway: false,
+        machine: None,
+    };
+    let mut nodes: Vec<Node> = (0..count).map(|k| node(names.of(k))).collect();
     for (switch, members) in wiring.switches.iter().enumerate() {
         for (port, member) in (1..).zip(members) {
             let nics = &mut nodes[*member as usize].nics;
-            nics.push(Nic {
-                name: format!("eth{}", nics.len()),
-                mac: derived_mac(*member as usize, nics.len()),
-                mac_derived: true,
-                switch: switch.into(),
-                port,
-                peer: None,
-                rate: Rate::GIGABIT,
-                mtu: 1500,
-            });
+            nics.push(flat_nic(*member as usize, nics.len(), switch.into(), port));
         }
     }
     let count = wiring.switches.len() as u32;
@@ -162,15 +162,35 @@ fn flat(wiring: &Wiring, uplink: Option<&str>) -> Fabric {
     let cabled = |k: u32| uplink.is_some() && k != up;
     let members = |k: u32| wiring.switches.get(k as usize).map_or(0, |of| of.len() as u32);
     let ports = |k: u32| match Some(k) == folded {
-        true => members(k) + count - 1,
+        true => members(k) + count - 1 + spares.len() as u32,
         false => members(k) + u32::from(cabled(k)),
     };
     let switches = (0..count).map(|k| default_switch(names.of(k), ports(k)));
     let own =
-        uplink.filter(|_| folded.is_none()).map(|name| default_switch(name.to_owned(), count));
+        uplink.filter(|_| folded.is_none()).map(|name| default_switch(name.to_owned(), count + spares.len() as u32));
     let cables = (0..count).filter(|k| cabled(*k)).zip(members(up) + 1..);
     let links = cables.map(|(k, port)| cable((k, ports(k)), (up, port))).collect();
+    // Behind the uplink's cables.
+    let first = folded.map_or(count, |folded| members(folded) + count - 1) + 1;
+    for (port, name) in (first..).zip(spares).filter(|_| uplink.is_some()) {
+        let nic = flat_nic(nodes.len(), 0, SwitchId(up), port);
+        nodes.push(Node { nics: vec![nic], ..node(name.clone()) });
+    }
     Fabric { switches: switches.chain(own).collect(), nodes, links }
+}
+
+/// NIC number `nic` of node number `node` of a flat neighbourhood.
+fn flat_nic(node: usize, nic: usize, switch: SwitchId, port: u32) -> Nic {
+    Nic {
+        name: format!("eth{nic}"),
+        mac: derived_mac(node, nic),
+        mac_derived: true,
+        switch,
+        port,
+        peer: None,
+        rate: Rate::GIGABIT,
+        mtu: 1500,
+    }
 }
 
 fn clique(count: u32, first: u32) -> Vec<Link> {

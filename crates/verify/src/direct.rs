@@ -9,6 +9,7 @@
 use rayon::prelude::*;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
+use tresse_topology::Channel;
 use tresse_topology::path::Path;
 
 use super::failures::Worst;
@@ -23,8 +24,7 @@ use super::{limits, uplink};
 pub(super) fn check(plan: &Plan) -> Report {
     let seen = Seen::of(plan);
     let (switches, nodes) = (&plan.cluster().switches, &plan.cluster().nodes);
-    // A path that crosses an uplink's cables is broken and not counted as reached.
-    let cables = [&seen.nics[..], &vec![0; plan.cluster().links.len()]].concat();
+    let cables = [&seen.nics[..], &seen.links].concat();
     let failures = Failures {
         link: Worst::of(&cables, |nic| nic_name(plan, &seen.survey.first_nic, nic)),
         switch: Worst::of(&seen.switches, |s| switches[s].name.clone()),
@@ -74,8 +74,9 @@ struct Seen {
     survey: Survey,
     reached: u64,
     broken: Option<(NodeId, NodeId)>,
-    /// Pairs that are lost with each NIC, switch and node.
+    /// Pairs that are lost with each NIC, cable of the uplink, switch and node.
     nics: Vec<u64>,
+    links: Vec<u64>,
     switches: Vec<u64>,
     nodes: Vec<u64>,
     sharing: u64,
@@ -105,6 +106,7 @@ impl Seen {
             reached: 0,
             broken: None,
             nics: vec![0; survey.sent.len()],
+            links: vec![0; plan.cluster().links.len()],
             switches: vec![0; plan.cluster().switches.len()],
             nodes: vec![0; plan.cluster().nodes.len()],
             sharing: 0,
@@ -123,6 +125,8 @@ impl Seen {
         self.reached += 1;
         for segment in &primary.segments {
             self.survey.add_ends(segment);
+            let channels = uplink::crossed(plan, segment);
+            channels.into_iter().for_each(|channel| self.survey.loads[channel as usize] += 1);
         }
         self.survey.transit.add(primary.segments.len() as u32 - 1);
         if primary.segments.len() > 1 {
@@ -136,6 +140,7 @@ impl Seen {
         for path in &paths[1..] {
             let other = Parts::of(plan, &self.survey.first_nic, path);
             parts.nics.retain(|nic| other.nics.contains(nic));
+            parts.links.retain(|link| other.links.contains(link));
             parts.switches.retain(|switch| other.switches.contains(switch));
             parts.nodes.retain(|node| other.nodes.contains(node));
         }
@@ -145,17 +150,18 @@ impl Seen {
             self.first_sharing.get_or_insert(pair);
         }
         parts.nics.iter().for_each(|nic| self.nics[*nic] += 1);
+        parts.links.iter().for_each(|link| self.links[*link] += 1);
         parts.switches.iter().for_each(|switch| self.switches[*switch] += 1);
         parts.nodes.iter().for_each(|node| self.nodes[*node] += 1);
     }
 
-    /// Returns whether every segment stays on one switch and begins where the one before ended.
+    /// Returns whether every segment goes where it may and begins where the one before ended.
     fn is_whole(&mut self, plan: &Plan, path: &Path) -> bool {
         let mut at = path.id.src;
         let good = path.segments.iter().all(|segment| {
             let from = std::mem::replace(&mut at, segment.to);
             let relay = segment.to == path.id.dst || plan.cluster().node(segment.to).transit;
-            uplink::stays(plan, segment, &mut self.survey) && from == segment.from && relay
+            uplink::is_whole(plan, segment, &mut self.survey) && from == segment.from && relay
         });
         good && at == path.id.dst
     }
@@ -165,6 +171,7 @@ impl Seen {
             into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
         };
         add(&mut self.nics, &other.nics);
+        add(&mut self.links, &other.links);
         add(&mut self.switches, &other.switches);
         add(&mut self.nodes, &other.nodes);
         let first = |a: Option<(NodeId, NodeId)>, b| a.into_iter().chain(b).min();
@@ -179,9 +186,10 @@ impl Seen {
     }
 }
 
-/// NICs, switches and intermediate nodes that a path needs.
+/// NICs, cables of the uplink, switches and intermediate nodes that a path needs.
 struct Parts {
     nics: Vec<usize>,
+    links: Vec<usize>,
     switches: Vec<usize>,
     nodes: Vec<usize>,
 }
@@ -190,10 +198,14 @@ impl Parts {
     fn of(plan: &Plan, first_nic: &[usize], path: &Path) -> Self {
         let ends = path.segments.iter().flat_map(|s| [(s.from, s.nic), (s.to, s.to_nic)]);
         let between = path.segments[1..].iter().map(|segment| segment.from.index());
-        let switch = |segment| plan.sender(segment).switch.index();
+        let channels: Vec<Channel> =
+            path.segments.iter().flat_map(|segment| uplink::crossed(plan, segment)).collect();
+        let first = |segment| plan.sender(segment).switch.index();
+        let further = channels.iter().map(|channel| plan.graph().head(*channel) as usize);
         Self {
             nics: ends.map(|(node, nic)| first_nic[node.index()] + nic).collect(),
-            switches: path.segments.iter().map(switch).collect(),
+            links: channels.iter().map(|channel| plan.graph().link(*channel).index()).collect(),
+            switches: path.segments.iter().map(first).chain(further).collect(),
             nodes: between.collect(),
         }
     }

@@ -1,6 +1,7 @@
-//! Checks the uplink of a flat neighbourhood (flat-neighborhood-network-compiler, section 2): whether
+//! Checks the uplink of a flat neighbourhood (flat-neighborhood-network-compiler, sections 1 and 2): whether
 //! the cables that connect its otherwise separate switches form a loop, and whether a planned path
-//! crosses them. All other checks of flat neighbourhoods are in [`direct`](super::direct).
+//! crosses them that need not: only those of nodes on the uplink switch alone, such as spares, do. All other checks of
+//! flat neighbourhoods are in [`direct`](super::direct).
 //!
 //! One cable leads from every switch of the wiring table to one additional switch, the uplink. This star
 //! has no loop and needs no spanning tree protocol. But all NICs are in one broadcast domain, so every
@@ -8,26 +9,40 @@
 
 use tresse_base::id::SwitchId;
 use tresse_plan::Plan;
-use tresse_topology::Components;
+use tresse_topology::{Channel, Components};
 use tresse_topology::cluster::Link;
 use tresse_topology::path::Segment;
 
 use super::{Finding, Survey};
 
 /// Returns violations and notes about the uplink; nothing if there is none. Its load was checked by
-/// [`stays`], which reports a broken path.
+/// [`is_whole`], which reports a broken path.
 pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Finding>) {
     let Some(uplink) = plan.cluster().uplink() else { return (Vec::new(), Vec::new()) };
     let violations = Vec::from_iter(loops(plan));
     let mut notes = Vec::new();
+    let behind: Vec<&str> = (0..plan.cluster().nodes.len())
+        .filter(|node| plan.cluster().is_behind_uplink((*node).into()))
+        .map(|node| plan.cluster().nodes[node].name.as_str())
+        .collect();
+    let object = plan.cluster().switch(uplink).name.clone();
     let unused = survey.loads.iter().all(|load| *load == 0);
-    notes.extend(unused.then(|| Finding {
+    let crosses = match behind[..] {
+        [] if unused => Some("no planned path crosses its cables".to_owned()),
+        [] => None,
+        [ref first @ .., last] => {
+            let list = if first.is_empty() { String::new() } else { format!("{} and ", first.join(", ")) };
+            Some(format!("of planned paths those of {list}{last} alone cross its cables"))
+        }
+    };
+    notes.extend(crosses.map(|crosses| Finding {
         kind: "uplink",
-        object: plan.cluster().switch(uplink).name.clone(),
-        message: "no planned path crosses its cables: they carry multicast, broadcast, what comes from \
-                  and goes to other networks, and unicast to addresses that a switch has forgotten, \
-                  which permanent neighbours and announcements every third of fdb_age_seconds avoid"
-            .into(),
+        object,
+        message: format!(
+            "{crosses}: they carry multicast, broadcast, what comes from and goes to other networks, and \
+             unicast to addresses that a switch has forgotten, which permanent neighbours and \
+             announcements every third of fdb_age_seconds avoid"
+        ),
     }));
     (violations, notes)
 }
@@ -46,16 +61,27 @@ fn loops(plan: &Plan) -> Option<Finding> {
     })
 }
 
-/// Returns whether a segment, of a path of any rank, stays on one switch. If it does not, loads the
-/// cables by which the uplink would join its two switches.
-pub(super) fn stays(plan: &Plan, segment: &Segment, survey: &mut Survey) -> bool {
+/// The cables of the uplink, as directed channels, that join the switches of a segment; none if it stays on one.
+pub(super) fn crossed(plan: &Plan, segment: &Segment) -> Vec<Channel> {
     let (s, d) = (plan.sender(segment).switch, plan.receiver(segment).switch);
-    if let Some(uplink) = plan.cluster().uplink().filter(|_| s != d) {
-        let ways = [(s, uplink), (uplink, d)];
-        let channels = ways.into_iter().filter_map(|(from, to)| plan.graph().between(from, to));
-        channels.for_each(|channel| survey.loads[channel as usize] += 1);
+    let uplink = plan.cluster().uplink().filter(|_| s != d);
+    let hops = uplink.into_iter().flat_map(|uplink| [(s, uplink), (uplink, d)]);
+    hops.filter_map(|(from, to)| plan.graph().between(from, to)).collect()
+}
+
+/// Returns whether a segment, of a path of any rank, stays on one switch, or begins or ends at a node that the uplink
+/// alone joins to others. If it does neither, loads the cables of the uplink that it crosses.
+pub(super) fn is_whole(plan: &Plan, segment: &Segment, survey: &mut Survey) -> bool {
+    if plan.sender(segment).switch == plan.receiver(segment).switch {
+        return true;
     }
-    s == d
+    let channels = crossed(plan, segment);
+    let behind = [segment.from, segment.to].map(|node| plan.cluster().is_behind_uplink(node));
+    if behind.contains(&true) && !channels.is_empty() {
+        return true;
+    }
+    channels.into_iter().for_each(|channel| survey.loads[channel as usize] += 1);
+    false
 }
 
 #[cfg(test)]
@@ -82,9 +108,9 @@ mod tests {
             to: NodeId(1),
             to_nic,
         };
-        assert!(stays(&plan, &segment(1, 1), &mut survey));
+        assert!(is_whole(&plan, &segment(1, 1), &mut survey));
         assert_eq!(survey.loads, [0; 4]);
-        assert!(!stays(&plan, &segment(0, 1), &mut survey));
+        assert!(!is_whole(&plan, &segment(0, 1), &mut survey));
         let graph = plan.graph();
         let loaded = (0u32..).zip(&survey.loads).filter(|(_, load)| **load > 0);
         let ends: Vec<_> = loaded.map(|(c, _)| (graph.tail(c), graph.head(c))).collect();

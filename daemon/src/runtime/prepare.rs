@@ -100,8 +100,14 @@ fn plan(cluster: &str, lock: Option<&str>) -> Result<Plan, NodeError> {
 
 fn which(cluster: &Cluster, identity: &Identity) -> Result<NodeId, NodeError> {
     match identity {
-        Identity::Named(name) => cluster.node_named(name).ok_or_else(|| NodeError::WrongNode {
-            message: format!("the plan has no node `{name}`: correct `node` in tressed.toml"),
+        Identity::Named(name) => cluster.node_on(name).ok_or_else(|| NodeError::WrongNode {
+            message: match cluster.node_named(name) {
+                Some(node) => format!(
+                    "node `{name}` is the machine `{}` now, which replaces this one",
+                    cluster.machine(node)
+                ),
+                None => format!("the plan has no node `{name}`: correct `node` in tressed.toml"),
+            },
         }),
         Identity::Macs(macs) => {
             let has = |node: &tresse_topology::cluster::Node| {

@@ -74,7 +74,7 @@ impl Rollout {
         let mut run = Run {
             nics: nics.collect(),
             lines: names.iter().map(line).collect(),
-            fleet: self.fleet.fleet(names),
+            fleet: self.fleet.fleet(names, Some(plan.cluster())),
             generation: plan.generation().into(),
             partial,
             progress: Progress::default(),

@@ -51,6 +51,8 @@ pub(super) struct Draft {
     /// How many names the entry that set a generated switch or node covers.
     pub(super) switch_width: HashMap<usize, usize>,
     pub(super) node_width: HashMap<usize, usize>,
+    /// The names of the spares of a flat neighbourhood.
+    pub(super) spares: Vec<String>,
 }
 
 impl Draft {
@@ -80,6 +82,7 @@ impl Draft {
             switches: fabric.switches,
             nodes: fabric.nodes,
             links: fabric.links,
+            spares: shape.spares().to_vec(),
             ..Self::default()
         }
     }

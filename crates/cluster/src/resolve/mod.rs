@@ -10,6 +10,7 @@ mod names;
 mod nodes;
 mod routing;
 mod shape;
+mod spares;
 mod untagged;
 mod uplink;
 mod values;
@@ -60,6 +61,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let known = shape.is_known().then_some(&kind);
     let addressing = addressing::addressing(file.addressing.as_ref(), &draft.nodes, known, found);
     draft.check_mtu(&addressing, found);
+    draft.replace(file, found);
     let demand = draft.demand(file.demand.as_ref(), found);
     let name = file.fabric.as_ref().and_then(|f| f.value.name.as_ref());
     if let Some(name) = name

@@ -98,7 +98,8 @@ impl Draft {
             return None;
         }
         let i = self.nodes.len();
-        self.nodes.push(Node { name: text.into(), nics: vec![], transit: true, gateway: false });
+        let node = |name| Node { name, nics: vec![], transit: true, gateway: false, machine: None };
+        self.nodes.push(node(text.into()));
         self.node_index.insert(text.into(), i);
         self.node_width.insert(i, width);
         Some(i)

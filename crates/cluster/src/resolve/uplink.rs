@@ -14,7 +14,7 @@ use super::fabric::{Draft, NOWHERE};
 impl Draft {
     /// Puts the uplink cable of each switch into its highest free port, and reports switches without one.
     pub(super) fn plug_uplinks(&mut self, kind: &TopologyShape, found: &mut Found) {
-        let TopologyShape::Fnn { wiring, uplink: Some(uplink) } = kind else { return };
+        let TopologyShape::Fnn { wiring, uplink: Some(uplink), .. } = kind else { return };
         let mut taken: BTreeMap<SwitchId, BTreeSet<u32>> = BTreeMap::new();
         let mut fastest: BTreeMap<SwitchId, Rate> = BTreeMap::new();
         for nic in self.nodes.iter().flat_map(|node| &node.nics) {

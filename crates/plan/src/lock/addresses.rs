@@ -65,7 +65,8 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
     let node_key = |k: usize| names[k].map(Into::into);
     let nic_key = |n: usize| {
         let (k, i) = place[n];
-        Some(format!("{}/{}", names[k]?, cluster.nodes[k].nics[i].name))
+        let machine = cluster.nodes[k].machine.as_deref();
+        Some(format!("{}/{}", machine.or(names[k])?, cluster.nodes[k].nics[i].name))
     };
     let owners = Owners { what: "nodes", count: cluster.nodes.len(), key: &node_key };
     let nodes = columns(&owners, &cluster.addressing.nodes, &lock.nodes, lock)?;

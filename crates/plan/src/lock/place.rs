@@ -43,7 +43,7 @@ fn joined(numbers: &[u32]) -> String {
 }
 
 /// Returns the place of a node as text; `None` in a fabric of kind `explicit`, where only the name identifies a node.
-/// On a grid of nodes the place is the coordinates, `1,2`; in a ring, full mesh or flat neighbourhood the node index;
+/// On a grid of nodes the place is the coordinates, `1,2`; in a ring, full mesh or wiring table the node index;
 /// in other generated fabrics the switch and port of the first NIC, `1,2:1`.
 #[must_use]
 pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
@@ -53,8 +53,12 @@ pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
         | TopologyShape::DirectTorus { dims } => {
             return Some(joined(&coordinates(id.0, dims)));
         }
-        TopologyShape::Ring { .. } | TopologyShape::FullMesh { .. } | TopologyShape::Fnn { .. } => {
+        TopologyShape::Ring { .. } | TopologyShape::FullMesh { .. } => {
             return Some(joined(&[id.0]));
+        }
+        // Others are not in the table, and leave it when they take a place there.
+        TopologyShape::Fnn { wiring, .. } => {
+            return (id.index() < wiring.pcs()).then(|| joined(&[id.0]));
         }
         _ => {}
     }

@@ -19,7 +19,7 @@ const PLANE: &str = "0: 0 1 2\n1: 3 4 5\n2: 6 7 8\n3: 0 3 6\n4: 1 4 7\n5: 2 5 8\
 
 fn flat(table: &str, paths: u32) -> Plan {
     let wiring = Wiring::parse(table).unwrap();
-    let kind = TopologyShape::Fnn { wiring, uplink: None };
+    let kind = TopologyShape::Fnn { wiring, uplink: None, spares: Vec::new() };
     Plan::build(Cluster::generated(kind, 1, 1, Strategy::Direct, paths)).unwrap()
 }
 
@@ -125,7 +125,7 @@ fn demand_comes_first_and_rates_weigh() {
 #[test]
 fn nodes_that_nobody_joins_are_named() {
     let wiring = Wiring::parse("0: 0 1\n1: 2 3\n").unwrap();
-    let kind = TopologyShape::Fnn { wiring, uplink: None };
+    let kind = TopologyShape::Fnn { wiring, uplink: None, spares: Vec::new() };
     let cluster = Cluster::generated(kind, 1, 1, Strategy::Direct, 2);
     let error = Plan::build(cluster).unwrap_err().to_string();
     assert!(error.contains("nodes n0 and n2 share no switch"), "{error}");

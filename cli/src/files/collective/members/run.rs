@@ -54,13 +54,14 @@ impl<'a> Members<'a> {
         }
         let mut all = Vec::new();
         for (at, name) in names.iter().enumerate() {
+            let machine = party.plan.cluster().machine(job.nodes[at]);
             let address = party.plan.addresses().node[job.nodes[at].index()].first().copied();
             let address = address.ok_or_else(|| {
                 Failure::new(Code::Fault, format!("{name} has no address of its own"))
             })?;
             let link = match args.launcher() {
                 None => Link::awaited(),
-                Some(by) => Link::start(by, args.fleet.lab(), name, at, send.clone())?,
+                Some(by) => Link::start(by, args.fleet.lab(), machine, at, send.clone())?,
             };
             all.push(Member::new(link, address));
         }

@@ -1,12 +1,14 @@
 //! Resolves the topology kind `fnn`, the flat neighbourhood: nodes with NICs on several switches that no path joins.
 //! Reads the wiring table, which lists the nodes on each switch, and the name of the uplink switch.
 
+use std::collections::BTreeSet;
+
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::wiring::Wiring;
 use tresse_topology::cluster::TopologyShape;
 use tresse_topology::generate::generate;
 
-use super::super::names::{bad_name, missing, name_help, valid_name};
+use super::super::names::{bad_name, missing, name_help, names, valid_name};
 use super::known::{Shape, fits};
 use crate::file::Topology;
 use crate::limits;
@@ -48,13 +50,50 @@ pub(super) fn shape(topology: &At<Topology>, found: &mut Found) -> Option<Shape>
         return refuse(message, &format!("this version plans at most {}", limits::FLAT_NODES));
     }
     let fits = fits(nodes as u64, 1, most as u32, wiring, found);
-    let kind = TopologyShape::Fnn { wiring: table, uplink: None };
+    let kind = TopologyShape::Fnn { wiring: table, uplink: None, spares: Vec::new() };
     let uplink = topology.value.uplink.as_ref();
     let named = uplink.is_none_or(|name| is_free(name, &kind, found));
     let TopologyShape::Fnn { wiring, .. } = kind else { return None };
-    let kind = TopologyShape::Fnn { wiring, uplink: uplink.map(|name| name.value.clone()) };
+    let spares = spares(topology, &wiring, found);
+    let kind = TopologyShape::Fnn { wiring, uplink: uplink.map(|name| name.value.clone()), spares };
     let shape = Shape::Generated { kind, nodes_per_switch: 1, nics_per_node: 1 };
     (fits && named).then_some(shape)
+}
+
+/// The names of the spares; those that nothing else may have are left out and reported.
+fn spares(topology: &At<Topology>, wiring: &Wiring, found: &mut Found) -> Vec<String> {
+    let Some(list) = &topology.value.spares else { return Vec::new() };
+    if topology.value.uplink.is_none() {
+        if topology.value.lacks("uplink") {
+            let message = "`spares` need an `uplink` to be on";
+            found.add(ProblemKind::MissingKey, &list.span, message, "uplink = \"u0\"".to_owned());
+        }
+        return Vec::new();
+    }
+    let plain = TopologyShape::Fnn { wiring: wiring.clone(), uplink: None, spares: Vec::new() };
+    let fabric = generate(&plain, 1, 1);
+    let nodes = fabric.nodes.iter().map(|node| &node.name);
+    let mut taken: BTreeSet<String> =
+        nodes.chain(fabric.switches.iter().map(|switch| &switch.name)).cloned().collect();
+    taken.extend(topology.value.uplink.iter().map(|uplink| uplink.value.clone()));
+    let mut spares = Vec::new();
+    for text in &list.value {
+        for name in names(text, found) {
+            if taken.insert(name.clone()) {
+                spares.push(name);
+                continue;
+            }
+            let message = format!("`spares`: there is a node or a switch `{name}` already");
+            found.add(ProblemKind::DuplicateName, &text.span, message, "another name".to_owned());
+        }
+    }
+    if wiring.pcs() + spares.len() > limits::FLAT_NODES {
+        let message = format!("{} PCs and {} spares", wiring.pcs(), spares.len());
+        let help = format!("this version plans at most {} nodes", limits::FLAT_NODES);
+        found.add(ProblemKind::TooLarge, &list.span, message, help);
+        spares.clear();
+    }
+    spares
 }
 
 /// Whether the text is a valid name that no node of the wiring table has. Otherwise a problem is reported.

@@ -26,6 +26,14 @@ impl Shape {
         }
     }
 
+    /// The names of the spares of a flat neighbourhood.
+    pub(in crate::resolve) fn spares(&self) -> &[String] {
+        match self {
+            Self::Generated { kind: TopologyShape::Fnn { spares, .. }, .. } => spares,
+            _ => &[],
+        }
+    }
+
     /// Whether the kind is a flat neighbourhood, even one reported as bad.
     pub(in crate::resolve) fn is_fnn(&self) -> bool {
         let kind = Self::Unknown(Some(TopologyKind::Fnn));
