@@ -16,8 +16,8 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Run",
         &[
-            "apply", "confirm", "rollback", "withdraw", "reload", "rollout", "drain", "undrain",
-            "pin", "weight", "unpin",
+            "apply", "confirm", "rollback", "withdraw", "reload", "rollout", "replace", "drain",
+            "undrain", "pin", "weight", "unpin",
         ],
     ),
     (

@@ -75,7 +75,12 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 /// NIC is on which switch), that table is put into the text. If the file is itself a wiring table,
 /// returns the text of a cluster file with this table and defaults.
 pub fn cluster_text(path: &Path) -> Result<String, Failure> {
-    tresse_cluster::with_wiring(read_text(path)?, |name| {
+    with_wiring(read_text(path)?, path)
+}
+
+/// The text of a cluster file at `path` with the wiring table that it names.
+pub fn with_wiring(text: String, path: &Path) -> Result<String, Failure> {
+    tresse_cluster::with_wiring(text, |name| {
         let table = read_wiring(&path.with_file_name(name));
         table.map_err(|failure| {
             let message = format!("{}, key `wiring`: {}", path.display(), failure.message);
@@ -157,8 +162,12 @@ fn similar(path: &Path) -> Option<String> {
 /// Reads and parses a cluster file. If it has problems, prints all of them on standard error and
 /// fails.
 pub fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
-    let text = cluster_text(path)?;
-    tresse_cluster::parse(&text, &path.display().to_string()).map_err(refused)
+    parse(&cluster_text(path)?, path)
+}
+
+/// Parses the text of the cluster file at `path`. If it has problems, prints all of them on standard error and fails.
+pub fn parse(text: &str, path: &Path) -> Result<Cluster, Failure> {
+    tresse_cluster::parse(text, &path.display().to_string()).map_err(refused)
 }
 
 /// The largest number of problems of a file that are printed: nobody reads on.

@@ -42,6 +42,8 @@ pub enum Verb {
     Reload(node::Reload),
     /// Install one plan on all nodes, or on none.
     Rollout(fleet::Rollout),
+    /// Let a spare take the place of a failed node of a flat neighbourhood, on all nodes or none
+    Replace(fleet::Replace),
     /// Keep paths off a switch, a node, a link, a port or a NIC.
     Drain(node::Drain),
     /// Let paths use a drained part of the fabric again.
@@ -123,6 +125,7 @@ impl Verb {
             Self::Withdraw(verb) => verb.run(json),
             Self::Reload(verb) => verb.run(json),
             Self::Rollout(verb) => verb.run(json),
+            Self::Replace(verb) => verb.run(json),
             Self::Drain(verb) => verb.run(json),
             Self::Undrain(verb) => verb.run(json),
             Self::Pin(verb) => verb.run(json),

@@ -7,9 +7,11 @@ pub mod everywhere;
 mod launcher;
 mod nodes;
 pub mod remedy;
+mod replace;
 mod rollout;
 
 pub use discover::Discover;
 pub use launcher::Launcher;
 pub use nodes::FleetArgs;
+pub use replace::Replace;
 pub use rollout::Rollout;

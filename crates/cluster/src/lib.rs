@@ -13,6 +13,7 @@ mod limits;
 mod parse;
 mod pattern;
 mod read;
+mod replaced;
 mod resolve;
 mod schema;
 mod syntax;
@@ -22,6 +23,7 @@ mod wiring;
 
 pub use format::format;
 pub use parse::{parse, text_of};
+pub use replaced::replaced;
 pub use resolve::{name_fault, strategy_name};
 pub use schema::schema;
 pub use wiring::{WIRING_HELP, with_wiring};

@@ -259,8 +259,7 @@ impl Direct {
                 // The first that is free; if none is, the first with another path.
                 let found = others.clone().find(|relay| !is_taken(relay)).or_else(|| {
                     others.clone().find(|relay| {
-                        let segments =
-                            relay.segments(self.nic(src, nic), self.nic(dst, to_nic));
+                        let segments = relay.segments(self.nic(src, nic), self.nic(dst, to_nic));
                         !before.iter().any(|path| path.segments[..] == segments)
                     })
                 });

@@ -140,13 +140,7 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
 fn flat(wiring: &Wiring, uplink: Option<&str>, spares: &[String]) -> Fabric {
     let count = wiring.pcs() as u32;
     let names = Names::new('n', count);
-    let node = |name| Node {
-        name,
-        nics: Vec::new(),
-        transit: true,
-        gateway: false,
-        machine: None,
-    };
+    let node = |name| Node { name, nics: Vec::new(), transit: true, gateway: false, machine: None };
     let mut nodes: Vec<Node> = (0..count).map(|k| node(names.of(k))).collect();
     for (switch, members) in wiring.switches.iter().enumerate() {
         for (port, member) in (1..).zip(members) {
@@ -166,8 +160,9 @@ fn flat(wiring: &Wiring, uplink: Option<&str>, spares: &[String]) -> Fabric {
         false => members(k) + u32::from(cabled(k)),
     };
     let switches = (0..count).map(|k| default_switch(names.of(k), ports(k)));
-    let own =
-        uplink.filter(|_| folded.is_none()).map(|name| default_switch(name.to_owned(), count + spares.len() as u32));
+    let own = uplink
+        .filter(|_| folded.is_none())
+        .map(|name| default_switch(name.to_owned(), count + spares.len() as u32));
     let cables = (0..count).filter(|k| cabled(*k)).zip(members(up) + 1..);
     let links = cables.map(|(k, port)| cable((k, ports(k)), (up, port))).collect();
     // Behind the uplink's cables.

@@ -9,9 +9,9 @@
 
 use tresse_base::id::SwitchId;
 use tresse_plan::Plan;
-use tresse_topology::{Channel, Components};
 use tresse_topology::cluster::Link;
 use tresse_topology::path::Segment;
+use tresse_topology::{Channel, Components};
 
 use super::{Finding, Survey};
 
@@ -31,7 +31,8 @@ pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Findi
         [] if unused => Some("no planned path crosses its cables".to_owned()),
         [] => None,
         [ref first @ .., last] => {
-            let list = if first.is_empty() { String::new() } else { format!("{} and ", first.join(", ")) };
+            let list =
+                if first.is_empty() { String::new() } else { format!("{} and ", first.join(", ")) };
             Some(format!("of planned paths those of {list}{last} alone cross its cables"))
         }
     };

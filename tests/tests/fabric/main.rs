@@ -42,6 +42,7 @@ mod routed;
 mod shares;
 mod silent;
 mod slurm;
+mod spares;
 mod steer;
 mod suite;
 mod switches;
@@ -95,6 +96,7 @@ const ROUTED: &[Tests] = &[
     networkd::TESTS,
     flat::TESTS,
     uplink::TESTS,
+    spares::TESTS,
     cables::TESTS,
     mptcp::TESTS,
     labels::ROUTED,

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use tresse_control::ApplyRequest;
+use tresse_plan::Plan;
 
 use self::insist::Limit;
 use self::progress::Progress;
@@ -33,8 +34,9 @@ use crate::input::{self, ClusterArgs};
 /// Arguments of `tresse rollout`, which installs one plan on all nodes, or on none.
 #[derive(Debug, Args)]
 pub struct Rollout {
+    /// The cluster file and its lock.
     #[command(flatten)]
-    cluster: ClusterArgs,
+    pub cluster: ClusterArgs,
     #[command(flatten)]
     fleet: FleetArgs,
     /// Every node rolls back by itself unless all nodes are done within this time: 60s, 5m.
@@ -42,7 +44,7 @@ pub struct Rollout {
     confirm: Duration,
     /// Validate the plan on every node, print what each would do, and do nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
     /// Install also what would cut the connections by which the nodes are managed, and go on although a node is not heard
     /// where the plan has it.
     #[arg(long)]
@@ -53,10 +55,21 @@ impl Rollout {
     /// Rolls out. Exits with 0 if all nodes have the plan, and with 5 if their plans may differ now. With any other code
     /// all nodes have the plan that they had before.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let plan = self.cluster.plan()?;
+        let cluster = input::cluster_text(&self.cluster.file)?;
+        self.install(&self.cluster.plan()?, cluster, self.cluster.lock_text()?, json)
+    }
+
+    /// Rolls out a plan by the texts that it was made of.
+    pub fn install(
+        &self,
+        plan: &Plan,
+        cluster: String,
+        lock: Option<String>,
+        json: bool,
+    ) -> Result<Code, Failure> {
         let request = ApplyRequest {
-            cluster: input::cluster_text(&self.cluster.file)?,
-            lock: self.cluster.lock_text()?,
+            cluster,
+            lock,
             dry_run: Some(true),
             confirm_seconds: None,
             force: Some(self.force),

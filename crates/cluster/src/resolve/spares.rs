@@ -12,14 +12,19 @@ impl Draft {
     /// Gives each node that an entry replaces the NICs of the entry's own machine, which is no node of its own from then
     /// on. Everything else of the node stays: its name, and so its addresses, and its place among all nodes.
     pub(super) fn replace(&mut self, file: &File, found: &mut Found) {
-        let entries = file.node.iter().flat_map(|entries| &entries.value);
-        let replaced: Vec<(usize, usize)> =
-            entries.filter_map(|entry| self.replacement(&entry.value, found)).collect();
-        for (at, (spare, node)) in replaced.iter().enumerate() {
-            let twice = replaced[..at].iter().any(|(_, other)| other == node);
-            if twice {
+        let mut replaced: Vec<(usize, usize)> = Vec::new();
+        for entry in file.node.iter().flat_map(|entries| &entries.value) {
+            let Some((spare, node)) = self.replacement(&entry.value, found) else { continue };
+            let Some((other, _)) = replaced.iter().find(|(_, other)| *other == node) else {
+                replaced.push((spare, node));
                 continue;
-            }
+            };
+            let (node, other) = (&self.nodes[node].name, &self.nodes[*other].name);
+            let message = format!("`{other}` replaces `{node}` already");
+            let span = entry.value.replaces.as_ref().map_or(&entry.span, |at| &at.span);
+            found.add(ProblemKind::DuplicateName, span, message, "one spare for it".to_owned());
+        }
+        for (spare, node) in &replaced {
             let spare = self.nodes[*spare].clone();
             let node = &mut self.nodes[*node];
             (node.nics, node.machine, node.transit) = (spare.nics, Some(spare.name), spare.transit);

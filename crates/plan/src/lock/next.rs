@@ -35,7 +35,10 @@ impl Lock {
             }
             for (i, nic) in node.nics.iter().enumerate() {
                 let own = addresses.nic.get(k).and_then(|nics| nics.get(i)).cloned();
-                next.nics.insert(format!("{}/{}", cluster.machine(k.into()), nic.name), own.unwrap_or_default());
+                next.nics.insert(
+                    format!("{}/{}", cluster.machine(k.into()), nic.name),
+                    own.unwrap_or_default(),
+                );
             }
         }
         next.retired =

@@ -1,0 +1,81 @@
+//! Spares of a flat neighbourhood on any kernel: a spare takes the place of a node whose machine has failed, and others
+//! lose nothing.
+
+use tresse_base::id::NodeId;
+use tresse_tests::program;
+
+use crate::datagrams::Traffic;
+use crate::lab::{Lab, RESTART, eventually};
+use crate::routed::silent;
+use crate::silent::whole;
+use crate::suite::Tests;
+
+pub const TESTS: Tests = &[
+    ("routed_spare_takes_the_place_of_a_node", || takes_a_place("u0")),
+    ("routed_spare_on_a_folded_uplink_takes_a_place", || takes_a_place("s3")),
+];
+
+fn takes_a_place(uplink: &str) {
+    let text = format!(
+        "[fabric]\ntopology = {{ kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 3 4\\n2: 1 3 5\\n3: 2 4 5\\n\", \
+         uplink = \"{uplink}\", spares = [\"spare[0-1]\"] }}\n"
+    );
+    let options = [RESTART, "--engine", "packet", "--source", "tun", "--bfd-ms", "100"];
+    let lab = Lab::up(&text, &options);
+    eventually("in sync, all sessions up", 60, || whole(&lab));
+    assert_eq!(silent(&lab), [], "spares too");
+    let named = |name: &str| lab.now.plan.cluster().node_named(name).unwrap();
+    let (failed, spare) = (named("n1"), named("spare0"));
+    let others =
+        |(a, b): &(NodeId, NodeId)| ![failed, spare].iter().any(|node| [a, b].contains(&node));
+    let pairs: Vec<_> = lab.now.plan.pairs().filter(others).collect();
+    assert!(lab.verb(&["fail", "n1"]).1);
+    let worked = || if lab.ping(&pairs).is_empty() { Ok(()) } else { Err("not yet") };
+    eventually("others go round the failed node", 30, worked);
+
+    let file = lab.cluster_file(&lab.now);
+    let replace = |node: &str, spare: &str| {
+        program::output(&[
+            "replace",
+            &file,
+            node,
+            spare,
+            "--launcher",
+            "netns",
+            "--lab",
+            lab.name(),
+        ])
+    };
+    let traffic = Traffic::start(&lab, &pairs);
+    replace("n1", "spare0").unwrap();
+    traffic.finish_without_faults(20, |_| false);
+    assert!(
+        std::fs::read_to_string(&file).unwrap().ends_with("name = \"spare0\"\nreplaces = \"n1\"\n")
+    );
+    let socket = |place: &str| lab.directory.socket(place).display().to_string();
+    let is_n1 = || {
+        let status = program::output(&["status", "--socket", &socket("spare0")])?;
+        let is = status.starts_with("node n1,") && status.contains(", in sync\n");
+        if is { Ok(()) } else { Err(status) }
+    };
+    is_n1().unwrap();
+    // By the address that n1 has had, on the machine that is n1 now.
+    let address = lab.address(failed).to_string();
+    assert!(lab.run("spare0", "ip -br address show tresse0").contains(&address));
+    let asked = |place: &str| lab.run(place, &format!("ping -c 3 -i 0.2 -W 1 {address}"));
+    for place in ["n0", "n2", "n4", "n5", "spare1"] {
+        assert!(asked(place).contains("3 received"), "{place}: {}", asked(place));
+    }
+    // A machine goes by its own name, and is n1 again.
+    assert!(lab.verb(&["kill", "spare0"]).1);
+    eventually("it is n1 after a start too", 60, is_n1);
+    // The machine that was n1 is nobody.
+    let heir = program::output(&["apply", &file, "--socket", &socket("n1")]);
+    assert!(heir.is_err(), "{heir:?}");
+    // A spare in service is none any more; the next one takes its place, though it does not answer.
+    assert!(replace("n2", "spare0").is_err());
+    assert!(lab.verb(&["fail", "spare0"]).1);
+    let next = ["replace", &file, "n1", "spare1", "--except", "spare0"];
+    program::output(&[&next[..], &["--launcher", "netns", "--lab", lab.name()]].concat()).unwrap();
+    assert!(asked("n0").contains("3 received"), "{}", asked("n0"));
+}
