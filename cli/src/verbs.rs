@@ -42,7 +42,7 @@ pub enum Verb {
     Reload(node::Reload),
     /// Install one plan on all nodes, or on none.
     Rollout(fleet::Rollout),
-    /// Let a spare take the place of a failed node of a flat neighbourhood, on all nodes or none
+    /// Let a spare take a failed node's place, on all nodes or none
     Replace(fleet::Replace),
     /// Keep paths off a switch, a node, a link, a port or a NIC.
     Drain(node::Drain),

@@ -53,7 +53,11 @@ section! {
 
 section! {
     /// A kind of topology with its sizes.
-    #[schemars(extend("required" = ["kind"], "allOf" = crate::kinds::keys_of_kinds()))]
+    #[schemars(extend(
+        "required" = ["kind"],
+        "dependentRequired" = { "spares": ["uplink"] },
+        "allOf" = crate::kinds::keys_of_kinds(),
+    ))]
     Topology, "`topology`" {
         /// The kind of topology.
         kind: TopologyKind = "kind = \"torus\"",

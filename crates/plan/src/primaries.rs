@@ -74,7 +74,9 @@ impl Primaries {
     #[must_use]
     pub fn hops(&self, segment: &Segment) -> u32 {
         if segment.tree == TreeId::NONE {
-            return u32::from(self.xy.is_some());
+            let mut uplink = Vec::new();
+            self.walk(segment, &mut uplink);
+            return if self.xy.is_some() { 1 } else { uplink.len() as u32 };
         }
         let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
         self.tree(segment.tree).distance(s, d)

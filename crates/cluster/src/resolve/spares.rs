@@ -58,12 +58,14 @@ impl Draft {
             let help = near.unwrap_or_else(|| "the node whose machine has failed".to_owned());
             return refuse(ProblemKind::UnknownName, replaces, message, help);
         };
-        if !self.is_spare(spare) || self.is_spare(node) {
-            let one = if self.is_spare(spare) { &replaces.value } else { &name.value };
-            let which = if self.is_spare(spare) { "is a spare itself" } else { "is not a spare" };
-            let message = format!("`{one}` {which}");
-            let help = "a node of `spares` replaces one of the wiring table".to_owned();
-            return refuse(ProblemKind::UnknownChoice, replaces, message, help);
+        let help = || "a node of `spares` replaces one of the wiring table".to_owned();
+        if !self.is_spare(spare) {
+            let message = "`replaces` of a node that is not a spare".to_owned();
+            return refuse(ProblemKind::UnknownChoice, name, message, help());
+        }
+        if self.is_spare(node) {
+            let message = "`replaces` a spare".to_owned();
+            return refuse(ProblemKind::UnknownChoice, replaces, message, help());
         }
         Some((spare, node))
     }

@@ -22,6 +22,7 @@ const PARSER_ONLY: &[(&str, &str)] = &[
     ("flat-links", "two keys of other tables"),
     ("flat-uplink", "ports of several entries"),
     ("flat-uplink-name", "a name out of a table within a string"),
+    ("flat-spares", "names out of a table within a string"),
     ("later-keys", "is in the format, and planned by a later version"),
     ("clique-ports", "a product of two keys"),
     ("irregular-ports", "a sum of three keys"),

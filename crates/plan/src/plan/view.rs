@@ -272,7 +272,13 @@ impl Plan {
             return xy.layout().distance(src, dst);
         }
         if self.direct.is_some() {
-            return 0;
+            // Only what is behind the uplink needs a cable of it, to who is not on that switch too.
+            let cluster = self.cluster();
+            let on_it = |node| {
+                cluster.node(node).nics.iter().any(|nic| Some(nic.switch) == cluster.uplink())
+            };
+            let behind = [src, dst].iter().any(|node| cluster.is_behind_uplink(*node));
+            return u32::from(behind && !(on_it(src) && on_it(dst)));
         }
         let mut distance = Vec::new();
         let mut queue = Vec::new();

@@ -330,3 +330,65 @@ fn detours_of_a_flat_neighbourhood_never_cost() {
     }
     assert!(better > 40, "{better}");
 }
+
+/// Spares reach all by the cables of the uplink, and one of them takes a place with all addresses kept.
+#[test]
+fn spares_are_behind_the_uplink() {
+    for (uplink, on_it) in [("u0", 0), ("s3", 3)] {
+        let text = format!(
+            "[fabric]\ntopology = {{ kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 3 4\\n2: 1 3 5\\n3: 2 4 5\\n\", \
+             uplink = \"{uplink}\", spares = [\"x\", \"y\"] }}\n"
+        );
+        let plan = Plan::build(parse(&text, "f").unwrap()).unwrap();
+        let node = |plan: &Plan, name: &str| plan.cluster().node_named(name).unwrap();
+        let up = plan.cluster().uplink().unwrap();
+        let (x, y) = (node(&plan, "x"), node(&plan, "y"));
+        let mut near = 0;
+        for (src, dst) in plan.pairs() {
+            let paths = plan.paths(src, dst);
+            let hops = |at: usize| plan.path_view(&paths[at]).hops;
+            let of_spares = [src, dst].iter().filter(|node| [x, y].contains(*node)).count();
+            match of_spares {
+                0 => {
+                    assert!(paths.iter().flat_map(|path| &path.segments).all(|s| plan.hops(s) == 0))
+                }
+                1 => {
+                    assert_eq!((paths.len(), paths[0].segments.len()), (2, 1));
+                    assert!(hops(0) <= 1 && hops(1) <= 1);
+                    near += usize::from(hops(0) == 0 || hops(1) == 0);
+                    let other = |at: usize| paths[at].segments[0];
+                    let ends = [0, 1].map(|at| match src == x || src == y {
+                        true => other(at).to_nic,
+                        false => other(at).nic,
+                    });
+                    assert_ne!(ends[0], ends[1], "one of the other's NICs may fail");
+                }
+                _ => assert_eq!((paths[0].segments.len(), hops(0)), (1, 0)),
+            }
+        }
+        assert_eq!(near, 4 * on_it, "those on the uplink switch need no cable of it");
+        let report = verify::check(&plan);
+        assert_eq!((report.violations.len(), report.reachable), (0, 56), "{:?}", report.violations);
+        // Only what spares send and get is lost with the uplink switch, and with a folded one what needs it anyway.
+        assert!(report.failures.switch.most_lost >= 26);
+        assert!(report.notes.iter().any(|note| note.message.contains("those of x and y alone")));
+
+        let lock = plan.lock(&Default::default());
+        let heir = tresse_cluster::replaced(&text, "n1", "x").unwrap();
+        let next = Plan::build_with(parse(&heir, "f").unwrap(), &lock).unwrap();
+        let (n1, report) = (node(&next, "n1"), verify::check(&next));
+        assert_eq!((report.violations.len(), report.reachable), (0, 42));
+        let nics = &next.cluster().node(n1).nics;
+        assert_eq!((nics.len(), nics[0].switch, next.cluster().machine(n1)), (1, up, "x"));
+        assert_eq!((next.cluster().node_on("x"), next.cluster().node_on("n1")), (Some(n1), None));
+        for kept in ["n0", "n1", "n2", "n3", "n4", "n5", "y"] {
+            let of = |plan: &Plan| plan.addresses().node[node(plan, kept).index()].clone();
+            assert_eq!(of(&plan), of(&next), "{kept}");
+        }
+        // The NIC of the spare, which others know as a neighbour.
+        assert_eq!(next.addresses().nic[n1.index()][0], plan.addresses().nic[x.index()][0]);
+        let neighbours = &tresse_slice::Slice::of(&next, node(&next, "y")).wanted.neighbours;
+        let via = next.addresses().nic[n1.index()][0][0];
+        assert_eq!(neighbours[&("eth0".to_owned(), via)].mac, nics[0].mac);
+    }
+}
