@@ -73,14 +73,17 @@ impl Replace {
 
     fn say_after(&self, old: &Cluster) {
         let Some(node) = old.node_named(&self.node) else { return };
-        let nics = old.node(node).nics.iter();
-        let ports = nics.map(|nic| format!("{}:{}", old.switch(nic.switch).name, nic.port));
+        // A spare has no cables but its own.
+        let nics = old.node(node).nics.iter().filter(|_| old.node(node).machine.is_none());
+        let ports = nics.map(|nic| format!(" {}:{}", old.switch(nic.switch).name, nic.port));
+        let ports: Vec<String> = ports.collect();
+        let at = if ports.is_empty() { "" } else { " at" };
         fail::say(&format!(
             "the machine that was {0} has no place: run `tresse withdraw` there before it is cabled again\n\
-             to be whole again: move the cables of {0} at {1} to NICs of {2}, give these to {0} as its `nics`, take {2} \
+             to be whole again: move the cables of {0}{at}{1} to NICs of {2}, give these to {0} as its `nics`, take {2} \
              out of `spares` and its [[node]] away, and roll out",
             self.node,
-            ports.collect::<Vec<_>>().join(" "),
+            ports.concat(),
             self.spare
         ));
     }

@@ -30,7 +30,7 @@ fn takes_a_place(uplink: &str) {
         |(a, b): &(NodeId, NodeId)| ![failed, spare].iter().any(|node| [a, b].contains(&node));
     let pairs: Vec<_> = lab.now.plan.pairs().filter(others).collect();
     assert!(lab.verb(&["fail", "n1"]).1);
-    let worked = || if lab.ping(&pairs).is_empty() { Ok(()) } else { Err("not yet") };
+    let worked = || if lab.ping_briefly(&pairs).is_empty() { Ok(()) } else { Err("not yet") };
     eventually("others go round the failed node", 30, worked);
 
     let file = lab.cluster_file(&lab.now);
@@ -74,6 +74,9 @@ fn takes_a_place(uplink: &str) {
     assert!(heir.is_err(), "{heir:?}");
     // A spare in service is none any more; the next one takes its place, though it does not answer.
     assert!(replace("n2", "spare0").is_err());
+    if uplink != "u0" {
+        return;
+    }
     assert!(lab.verb(&["fail", "spare0"]).1);
     let next = ["replace", &file, "n1", "spare1", "--except", "spare0"];
     program::output(&[&next[..], &["--launcher", "netns", "--lab", lab.name()]].concat()).unwrap();
