@@ -98,3 +98,23 @@ fn what_cannot_be_scheduled_is_named() {
         refused(&[flat, "--pattern", &pattern], 3, words);
     }
 }
+
+/// A spare waits, and one in the place of a node is on no switch of the table.
+#[test]
+fn spares_are_no_part_of_a_pattern() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cluster.toml");
+    let head = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 0 1 2\", uplink = \"u0\", \
+                spares = [\"x\"] }\n";
+    let in_service = format!("{head}[[node]]\nname = \"x\"\nreplaces = \"n1\"\n");
+    for (text, code) in [(head, 0), (&in_service, 1)] {
+        fs::write(&file, text).unwrap();
+        let args = ["schedule", file.to_str().unwrap(), "--pattern", "all-to-all", "--json"];
+        let run = tresse(args).exits(code);
+        if code == 0 {
+            assert_eq!(run.object()["messages"], 6);
+        } else {
+            assert!(run.stderr.contains("`n0` and `n1` share no switch"), "{}", run.stderr);
+        }
+    }
+}

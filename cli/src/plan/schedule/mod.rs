@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use tresse_base::id::NodeId;
+use tresse_base::wiring::Wiring;
 use tresse_design::header;
 use tresse_design::schedule::{Apart, Schedule as Phases, Sent, busiest};
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Cluster, TopologyShape};
+use tresse_topology::cluster::{Cluster, Nic, TopologyShape};
 
 use self::pattern::Pattern;
 use crate::fail::{Code, Failure};
@@ -64,12 +65,15 @@ impl Schedule {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;
         let cluster = plan.cluster();
-        let TopologyShape::Fnn { wiring, .. } = &cluster.kind else {
+        let TopologyShape::Fnn { wiring, spares, .. } = &cluster.kind else {
             let message =
                 "schedules are for flat neighbourhoods: `topology = { kind = \"fnn\", .. }`";
             return Err(Failure::new(Code::BadFile, message));
         };
-        let messages = self.pattern.messages(cluster, self.row, &self.cluster.file)?;
+        // Spares wait, and are no part of a pattern that names no nodes.
+        let nodes = if spares.is_empty() { cluster.nodes.len() } else { wiring.pcs() };
+        let wiring = &wired(cluster);
+        let messages = self.pattern.messages(cluster, nodes, self.row, &self.cluster.file)?;
         let name = |node: u32| cluster.node(NodeId(node)).name.as_str();
         let schedule = Phases::of(wiring, cluster.nodes.len(), &messages).map_err(|apart| {
             let Apart { from, to } = apart;
@@ -120,6 +124,20 @@ fn planned(plan: &Plan, from: u32, to: u32) -> Option<Sent> {
     let segment = plan.paths(NodeId(from), NodeId(to)).first()?.segments[0];
     let switch = plan.cluster().node(NodeId(from)).nics[segment.nic].switch.0;
     Some(Sent { from, to, switch })
+}
+
+/// The nodes on each switch, as they are cabled: spares in the places of others too, and none of the spares beside.
+fn wired(cluster: &Cluster) -> Wiring {
+    let is_on = |switch: usize, node: usize| {
+        let id = NodeId::from(node);
+        let on = |nic: &Nic| nic.switch.index() == switch;
+        !cluster.is_behind_uplink(id) && cluster.node(id).nics.iter().any(on)
+    };
+    let members =
+        |switch| (0..cluster.nodes.len() as u32).filter(move |n| is_on(switch, *n as usize));
+    Wiring {
+        switches: (0..cluster.switches.len()).map(|switch| members(switch).collect()).collect(),
+    }
 }
 
 fn message(cluster: &Cluster, sent: Sent) -> Message<'_> {

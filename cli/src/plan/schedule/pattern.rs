@@ -48,14 +48,15 @@ impl fmt::Display for Pattern {
 }
 
 impl Pattern {
-    /// Its messages, from node to node. `row`: the nodes of a row.
+    /// Its messages, from node to node, of the first `nodes`. `row`: the nodes of a row.
     pub fn messages(
         &self,
         cluster: &Cluster,
+        nodes: usize,
         row: Option<u32>,
         file: &Path,
     ) -> Result<Vec<(u32, u32)>, Failure> {
-        let nodes = cluster.nodes.len() as u32;
+        let nodes = nodes as u32;
         let all = |talk: &dyn Fn(u32, u32) -> bool| {
             let to = |from| (0..nodes).filter(move |to| from != *to).map(move |to| (from, to));
             (0..nodes).flat_map(to).filter(|(from, to)| talk(*from, *to)).collect()
