@@ -41,6 +41,16 @@ impl Lock {
                 );
             }
         }
+        for node in &cluster.nodes {
+            let Some(machine) = &node.machine else { continue };
+            // What both machines have had waits for their return.
+            let own = self.nodes.get_key_value(machine);
+            next.nodes.extend(own.map(|(name, own)| (name.clone(), own.clone())));
+            let nics = self.nics.iter().filter(|(nic, _)| {
+                nic.strip_prefix(node.name.as_str()).is_some_and(|rest| rest.starts_with('/'))
+            });
+            next.nics.extend(nics.map(|(nic, own)| (nic.clone(), own.clone())));
+        }
         next.retired =
             if next.same_use(self) { self.retired.clone() } else { self.retired_by(&next) };
         next

@@ -385,6 +385,9 @@ fn spares_are_behind_the_uplink() {
             let of = |plan: &Plan| plan.addresses().node[node(plan, kept).index()].clone();
             assert_eq!(of(&plan), of(&next), "{kept}");
         }
+        // Once n1 is mended, both are what they were.
+        let back = Plan::build_with(parse(&text, "f").unwrap(), &next.lock(&lock)).unwrap();
+        assert_eq!(back.addresses(), plan.addresses());
         // The NIC of the spare, which others know as a neighbour.
         assert_eq!(next.addresses().nic[n1.index()][0], plan.addresses().nic[x.index()][0]);
         let neighbours = &tresse_slice::Slice::of(&next, node(&next, "y")).wanted.neighbours;
