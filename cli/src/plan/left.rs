@@ -120,7 +120,7 @@ impl<'a> Left<'a> {
             return remaining.joined(from, |from, hop| !is_broken(broken, from, hop));
         }
         let cluster = self.plan.cluster();
-        // No path uses the cables of an uplink.
+        // No path uses the cables of an uplink but those of nodes that are on no other switch.
         let uplinks = cluster.links.iter().filter(|link| cluster.is_uplink(link));
         let uplinks = uplinks.filter_map(|link| {
             let name = format!("{}:{}", cluster.switch(link.a.switch).name, link.a.port);
@@ -128,7 +128,14 @@ impl<'a> Left<'a> {
         });
         let without = broken.iter().copied().chain(crossings(&uplinks.collect::<Vec<_>>()));
         let may = |node: NodeId| cluster.node(node).transit;
-        self.parts.joined_over(from, &without.collect(), may)
+        let mut joined = self.parts.joined_over(from, &without.collect(), may);
+        let behind = |node: &NodeId| cluster.is_behind_uplink(*node);
+        let nodes = (0..cluster.nodes.len()).map(NodeId::from);
+        if nodes.clone().any(|node| behind(&node)) {
+            let all = self.parts.joined_over(from, broken, may);
+            joined.extend(all.into_iter().filter(|node| behind(&from) || behind(node)));
+        }
+        joined
     }
 
     /// Is a hop broken: a cable, or all planned paths from one node to another?
