@@ -40,7 +40,7 @@ pub(super) fn ports() -> String {
 
 /// The name of an interface; see [`not_nic_names`].
 pub(super) fn nic_name() -> String {
-    format!(r"^[!#$&(-.0-9;-\[\]-~]{{1,{}}}$", limits::NIC_NAME)
+    format!(r"^[!#$&(-.0-9;-Z^-~]{{1,{}}}$", limits::NIC_NAME)
 }
 
 /// Texts that match [`nic_name`] but cannot be the name of an interface.

@@ -296,10 +296,11 @@ impl Draft {
 fn nic_name(name: &At<String>, found: &mut Found) -> bool {
     let good = (1..=limits::NIC_NAME).contains(&name.value.len())
         && !limits::NOT_NIC_NAMES.contains(&name.value.as_str())
-        && name.value.bytes().all(|b| b.is_ascii_graphic() && !b"/:%\"'\\".contains(&b));
+        && name.value.bytes().all(|b| b.is_ascii_graphic() && !b"/:%\"'\\[]".contains(&b));
     if !good {
         let message = format!("`{}` is not an interface name", name.value);
         let help = match guess::name(&name.value, limits::NIC_NAME) {
+            _ if name.value.contains('[') => "an entry of `nics` for each NIC".to_owned(),
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("1 to {} characters such as `eth0` or `enp3s0`", limits::NIC_NAME),
         };
