@@ -75,6 +75,17 @@ fn takes_a_place(uplink: &str) {
     // A spare in service is none any more; the next one takes its place, though it does not answer.
     assert!(replace("n2", "spare0").is_err());
     if uplink != "u0" {
+        // The failed machine is mended: both are what they were, with all their addresses.
+        assert!(lab.verb(&["heal", "n1"]).1);
+        std::fs::write(&file, &text).unwrap();
+        let traffic = Traffic::start(&lab, &pairs);
+        program::output(&["rollout", &file, "--launcher", "netns", "--lab", lab.name()]).unwrap();
+        traffic.finish_without_faults(20, |_| false);
+        let all = || match &silent(&lab)[..] {
+            [] => Ok(()),
+            pairs => Err(pairs.to_vec()),
+        };
+        eventually("all pairs answer", 30, all);
         return;
     }
     assert!(lab.verb(&["fail", "spare0"]).1);
