@@ -339,6 +339,27 @@ pub fn accept(plan: &Plan, path: &Path) -> Result<Survey, Failure> {
     })
 }
 
+/// Whether [`replace`] can write a file, before anything depends on it.
+pub fn replaceable(path: &Path) -> Result<(), Failure> {
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let written = match File::options().append(true).open(&target) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        opened => opened.map(drop),
+    };
+    let beside = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let beside = || tempfile_in(beside.unwrap_or(Path::new(".")));
+    written.and_then(|()| beside()).map_err(|error| {
+        Failure::new(Code::Fault, format!("cannot write {}: {error}", path.display()))
+    })
+}
+
+/// Makes a file in a directory and removes it.
+fn tempfile_in(folder: &Path) -> io::Result<()> {
+    let file = folder.join(format!(".tresse.{}.new", std::process::id()));
+    std::fs::write(&file, "")?;
+    std::fs::remove_file(&file)
+}
+
 /// Replaces a file in one step: a reader sees the old or the new text, never a part of it. A symbolic link stays a
 /// link, and the file keeps its permissions.
 pub fn replace(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {

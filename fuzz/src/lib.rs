@@ -15,9 +15,10 @@ mod wire;
 pub type Target = fn(&[u8]);
 
 /// All fuzz targets: the name and function of each, sorted by name.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("announcement", wire::announcement),
     ("bfd", tressed::fuzz::bfd),
+    ("broadcast", wire::broadcast),
     ("cluster", |bytes| files::cluster(text(bytes))),
     ("config", |bytes| tressed::fuzz::config(text(bytes))),
     ("control", user::control),

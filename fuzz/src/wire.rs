@@ -7,6 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tresse_base::units::Mac;
 use tresse_frame::announce::Announcement;
+use tresse_frame::broadcast::Broadcast;
 use tresse_frame::keys::{Keys, TAG};
 use tresse_frame::lldp::Lldp;
 use tresse_frame::records::{self, Origin, PACKET_MOST, RecordsFrame};
@@ -26,6 +27,11 @@ pub fn announcement(bytes: &[u8]) {
 fn keys() -> &'static Keys {
     static KEYS: OnceLock<Keys> = OnceLock::new();
     KEYS.get_or_init(|| Keys::parse(&"01".repeat(32)).expect("a key"))
+}
+
+/// Fuzz target for the parser of frames to all stations, which anybody on the wire can send.
+pub fn broadcast(bytes: &[u8]) {
+    let _ = Broadcast::parse(bytes).map(|of| of.kind.to_string());
 }
 
 /// Fuzz target for the parser of LLDP frames, which anybody on the wire can send. It panics if parsing

@@ -210,7 +210,7 @@ impl Member {
         &mut self,
         ask: impl Fn(&mut Client) -> Result<T, ClientError>,
     ) -> Result<T, Failure> {
-        let failed = |error| remedy::failure(error, self.launcher, &self.name);
+        let failed = |error| remedy::failure(error, self.launcher, &self.machine);
         let client = match &mut self.client {
             Some(client) => client,
             None => {

@@ -23,7 +23,7 @@ mod wiring;
 
 pub use format::format;
 pub use parse::{parse, text_of};
-pub use replaced::replaced;
+pub use replaced::{mended, replaced};
 pub use resolve::{name_fault, strategy_name};
 pub use schema::schema;
 pub use wiring::{WIRING_HELP, with_wiring};

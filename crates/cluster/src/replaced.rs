@@ -1,6 +1,6 @@
 //! Writes into the text of a cluster file that a spare takes the place of a node.
 
-use toml_edit::{DocumentMut, Item, Table, value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
 /// Returns the text with `replaces = "NODE"` in the `[[node]]` of a spare, which is added where there is none of its own,
 /// and in no other.
@@ -9,12 +9,8 @@ use toml_edit::{DocumentMut, Item, Table, value};
 #[must_use]
 pub fn replaced(text: &str, node: &str, spare: &str) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
-    let nodes = document.entry("node").or_insert_with(|| Item::ArrayOfTables(Default::default()));
-    let nodes = nodes.as_array_of_tables_mut()?;
-    let replaces = |table: &Table| table.get("replaces").and_then(Item::as_str) == Some(node);
-    for table in nodes.iter_mut().filter(|table| replaces(table)) {
-        table.remove("replaces");
-    }
+    let nodes = nodes(&mut document)?;
+    forget(nodes, node);
     let is_own = |table: &Table| table.get("name").and_then(Item::as_str) == Some(spare);
     let own = nodes.iter().position(is_own);
     if own.is_none() {
@@ -25,6 +21,26 @@ pub fn replaced(text: &str, node: &str, spare: &str) -> Option<String> {
     let own = nodes.get_mut(own.unwrap_or(nodes.len() - 1))?;
     own.insert("replaces", value(node));
     Some(document.to_string())
+}
+
+/// Returns the text in which no spare replaces a node; `None` as with [`replaced`].
+#[must_use]
+pub fn mended(text: &str, node: &str) -> Option<String> {
+    let mut document: DocumentMut = text.parse().ok()?;
+    forget(nodes(&mut document)?, node);
+    Some(document.to_string())
+}
+
+fn nodes(document: &mut DocumentMut) -> Option<&mut ArrayOfTables> {
+    let nodes = document.entry("node").or_insert_with(|| Item::ArrayOfTables(Default::default()));
+    nodes.as_array_of_tables_mut()
+}
+
+fn forget(nodes: &mut ArrayOfTables, node: &str) {
+    let replaces = |table: &Table| table.get("replaces").and_then(Item::as_str) == Some(node);
+    for table in nodes.iter_mut().filter(|table| replaces(table)) {
+        table.remove("replaces");
+    }
 }
 
 #[cfg(test)]
@@ -47,6 +63,8 @@ mod tests {
         let again = replaced(&text, "n2", "y").unwrap();
         assert!(again.ends_with("\n[[node]]\nname = \"y\"\nreplaces = \"n2\"\n"), "{again}");
         assert!(again.contains(&format!("{listed}\n")), "{again}");
+        let back = mended(&text, "n2").unwrap();
+        assert!(crate::parse(&back, "f").unwrap().nodes.iter().all(|node| node.machine.is_none()));
         assert_eq!(replaced("0: 0 1 2\n", "n1", "x"), None);
         assert_eq!(replaced("node = 3\n", "n1", "x"), None);
     }

@@ -20,9 +20,9 @@ pub use reply::{
     NeighbourList, PathList, Reply, Status, Steered, Withdrawn,
 };
 pub use types::{
-    Alert, AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, FusedLine, HeardLine,
-    LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, Problem,
-    SegmentLine, ShareLine, UseLine, WaitLine, WeightLine, waiting,
+    Alert, AroundLine, BroadcastLine, BrokenLine, CounterLine, CutLine, DetourLine, Event,
+    FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine,
+    PendingLine, Problem, SegmentLine, ShareLine, UseLine, WaitLine, WeightLine, waiting,
 };
 
 /// Name of the Varlink interface by which clients control the daemon.

@@ -319,6 +319,33 @@ pub struct NicLine {
     pub lldp: Vec<LldpLine>,
     /// Senders of announcements, by MAC address.
     pub heard: Vec<HeardLine>,
+    /// Frames received for all stations since the daemon listens there.
+    #[serde(default)]
+    pub broadcasts: u64,
+    /// Those of the present minute, or of the one before if these were more.
+    #[serde(default)]
+    pub broadcasts_a_minute: u64,
+    /// Who has sent some of them, the last one first.
+    #[serde(default)]
+    pub broadcasters: Vec<BroadcastLine>,
+}
+
+/// A device from which one NIC of this host has received frames for all stations. Of many in a second only some are
+/// read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct BroadcastLine {
+    /// MAC address of the sender.
+    pub mac: String,
+    /// The node that has this NIC in the plan in force; null: it is no part of the plan.
+    pub node: Option<String>,
+    /// Name of the NIC.
+    pub nic: Option<String>,
+    /// What the last one was: `ARP of 192.0.2.9 for 192.0.2.1`.
+    pub kind: String,
+    /// How many were read.
+    pub read: u64,
+    /// Time since the last one.
+    pub age_ms: u64,
 }
 
 /// A device from which one NIC of this host has received LLDP frames, with the contents of the last

@@ -4,6 +4,7 @@
 
 pub mod announce;
 pub mod bfd;
+pub mod broadcast;
 pub mod echo;
 pub mod forward;
 pub mod keys;

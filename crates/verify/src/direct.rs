@@ -126,6 +126,7 @@ impl Seen {
         for segment in &primary.segments {
             self.survey.add_ends(segment);
             let channels = uplink::crossed(plan, segment);
+            self.survey.hops += channels.len() as u64;
             channels.into_iter().for_each(|channel| self.survey.loads[channel as usize] += 1);
         }
         self.survey.transit.add(primary.segments.len() as u32 - 1);

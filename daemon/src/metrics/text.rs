@@ -47,6 +47,7 @@ const KNOWN: &[Known] = &[
     ("bfd_unsent_total", "BFD control packets that could not be sent.", &[]),
     ("bfd_unsigned_total", "BFD control packets without a tag by a key of this node.", &[]),
     ("bfd_wrong_ttl_total", "BFD control packets dropped because of their TTL.", &[]),
+    ("broadcasts_received_total", "Frames received for all stations.", &["interface"]),
     ("detour_changes_total", "Times that weights of paths changed for what wires carry.", &[]),
     (
         "forward_dropped_frames_total",

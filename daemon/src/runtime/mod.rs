@@ -4,6 +4,7 @@
 
 mod alarm;
 mod announce;
+mod broadcasts;
 mod calls;
 mod catalogue;
 mod causes;

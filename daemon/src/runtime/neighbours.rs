@@ -17,9 +17,10 @@ use tresse_base::units::Mac;
 use tresse_control::{CounterLine, HeardLine, LldpLine, NeighbourList, NicLine};
 use tresse_engine::{Engine, Input};
 use tresse_frame::lldp::{Chassis, Lldp, Port};
-use tresse_linux::kernel::{self, HostNic, LldpSocket};
+use tresse_linux::kernel::{self, BroadcastSocket, HostNic, LldpSocket};
 
 use super::announce::Announcers;
+use super::broadcasts::{Broadcasts, READ_A_SECOND};
 use super::chain;
 
 /// LLDP senders remembered per NIC. One is on the cable; more are heard if a switch floods LLDP, or
@@ -62,6 +63,9 @@ struct Nic {
     listener: Option<(Rc<LldpSocket>, JoinHandle<()>)>,
     lldp: BTreeMap<(Vec<u8>, Vec<u8>, bool), LldpNeighbour>,
     announcers: BTreeMap<Mac, Announcer>,
+    broadcasts: Broadcasts,
+    /// Hears them; the task ends with the NIC.
+    counts: Option<JoinHandle<()>>,
 }
 
 struct LldpNeighbour {
@@ -81,6 +85,7 @@ struct Announcer {
 impl Drop for Nic {
     fn drop(&mut self) {
         self.listener.iter().for_each(|(_, task)| task.abort());
+        self.counts.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -148,9 +153,9 @@ impl Neighbours {
         let index = engine.current().map(|current| current.index.clone()).unwrap_or_default();
         // Without a plan it is unknown to which fabric these announcements belonged.
         let holds = |a: &Announcer| a.until > now && engine.current().is_some();
-        let heard = self.heard.borrow();
+        let mut heard = self.heard.borrow_mut();
         let name = |mac: &Mac, a: &Announcer| index.nic(*mac).filter(|_| !a.foreign);
-        let line = |nic: &Nic| {
+        let line = |nic: &mut Nic| {
             let announced = |(mac, a): (&Mac, &Announcer)| HeardLine {
                 node: name(mac, a).map(|(node, _)| node.into()),
                 nic: name(mac, a).map(|(_, nic)| nic.into()),
@@ -174,9 +179,12 @@ impl Neighbours {
                     .map(|t| t.line(now))
                     .collect(),
                 heard: nic.announcers.iter().filter(|(_, a)| holds(a)).map(announced).collect(),
+                broadcasts: nic.broadcasts.received(),
+                broadcasts_a_minute: nic.broadcasts.a_minute(now),
+                broadcasters: nic.broadcasts.lines(&index, now),
             }
         };
-        let mut nics: Vec<&Nic> = heard.nics.values().collect();
+        let mut nics: Vec<&mut Nic> = heard.nics.values_mut().collect();
         nics.sort_by_key(|nic| nic.state.ifindex);
         NeighbourList {
             node: engine.current().map(|current| current.node.clone()),
@@ -212,13 +220,22 @@ impl Neighbours {
     /// Counters of received and dropped frames.
     pub fn counters(&self) -> Vec<CounterLine> {
         let heard = self.heard.borrow();
-        [
+        let line = |name: &str, object: &str, value| CounterLine {
+            name: name.into(),
+            object: object.into(),
+            value,
+        };
+        let all = [
             ("lldp_received_total", heard.received),
             ("lldp_malformed_total", heard.malformed),
             ("neighbours_dropped_total", heard.dropped),
         ]
-        .map(|(name, value)| CounterLine { name: name.into(), object: String::new(), value })
-        .into()
+        .map(|(name, value)| line(name, "", value));
+        let broadcasts = heard
+            .nics
+            .iter()
+            .map(|(name, nic)| line("broadcasts_received_total", name, nic.broadcasts.received()));
+        all.into_iter().chain(broadcasts).collect()
     }
 }
 
@@ -274,6 +291,8 @@ fn look(heard: &Rc<RefCell<Received>>) {
     for state in found {
         let nic = nics.entry(state.name.clone()).or_insert_with(|| Nic {
             listener: listener(&state.name, Rc::downgrade(heard)),
+            counts: counter(&state.name, Rc::downgrade(heard)),
+            broadcasts: Broadcasts::new(now),
             state: state.clone(),
             since: now,
             lldp: BTreeMap::new(),
@@ -317,6 +336,44 @@ fn listener(
         }
     });
     Some((socket, task))
+}
+
+/// Counts what an interface receives for all stations. A storm of them costs no more than a few.
+fn counter(interface: &str, heard: Weak<RefCell<Received>>) -> Option<JoinHandle<()>> {
+    let socket = match BroadcastSocket::open(interface) {
+        Ok(socket) => socket,
+        Err(error) => {
+            tracing::debug!(interface, error = chain(&error), "cannot count broadcasts");
+            return None;
+        }
+    };
+    let interface = interface.to_owned();
+    Some(tokio::task::spawn_local(async move {
+        let mut read = 0;
+        let mut second = Instant::now();
+        loop {
+            let frame = socket.recv().await;
+            let counted = socket.take_counted().unwrap_or_default();
+            let Some(heard) = heard.upgrade() else { return };
+            match frame {
+                Ok(broadcast) => {
+                    let (nics, now) = (&mut heard.borrow_mut().nics, Instant::now());
+                    let nic = nics.get_mut(&interface);
+                    nic.into_iter().for_each(|nic| nic.broadcasts.hear(counted, broadcast, now));
+                }
+                Err(error) => {
+                    tracing::debug!(interface, %error, "broadcast socket");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+            read += 1;
+            if second.elapsed() >= Duration::from_secs(1) {
+                (second, read) = (Instant::now(), 0);
+            } else if read >= READ_A_SECOND {
+                tokio::time::sleep_until(second + Duration::from_secs(1)).await;
+            }
+        }
+    }))
 }
 
 fn ms(duration: Duration) -> u64 {

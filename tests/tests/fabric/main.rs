@@ -70,6 +70,7 @@ const TESTS: &[Tests] = &[
     reflect::TESTS,
     steer::SWITCHED,
     doctor::SWITCHED,
+    uplink::SWITCHED,
 ];
 
 /// The same of those that need no VLANs.

@@ -29,23 +29,16 @@ fn takes_a_place(uplink: &str) {
     let others =
         |(a, b): &(NodeId, NodeId)| ![failed, spare].iter().any(|node| [a, b].contains(&node));
     let pairs: Vec<_> = lab.now.plan.pairs().filter(others).collect();
+    let file = lab.cluster_file(&lab.now);
+    let replace = |node: &str, spare: &str| {
+        let to = ["--launcher", "netns", "--lab", lab.name()];
+        program::output(&[&["replace", &file, node, spare], &to[..]].concat())
+    };
+    assert!(replace("n1", "spare0").is_err(), "n1 works");
     assert!(lab.verb(&["fail", "n1"]).1);
     let worked = || if lab.ping_briefly(&pairs).is_empty() { Ok(()) } else { Err("not yet") };
     eventually("others go round the failed node", 30, worked);
 
-    let file = lab.cluster_file(&lab.now);
-    let replace = |node: &str, spare: &str| {
-        program::output(&[
-            "replace",
-            &file,
-            node,
-            spare,
-            "--launcher",
-            "netns",
-            "--lab",
-            lab.name(),
-        ])
-    };
     let traffic = Traffic::start(&lab, &pairs);
     replace("n1", "spare0").unwrap();
     traffic.finish_without_faults(20, |_| false);

@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
 use tresse_frame::announce::{ETHERTYPE, GROUP};
+use tresse_tests::program;
 
 use crate::cables::send;
 use crate::lab::{Lab, eventually};
@@ -26,7 +27,86 @@ pub const TESTS: Tests = &[
         let (folded, _) = folded.rsplit_once("[[switch]]").unwrap();
         carries_multicast_and_no_unicast(folded, &["s0-s3"]);
     }),
+    ("routed_broadcasts_from_outside_are_counted_and_named", || {
+        broadcasts_are_named();
+    }),
 ];
+
+/// In the virtual machine, whose kernel has the filter that doctor offers.
+pub const SWITCHED: Tests = &[("broadcasts_from_outside_are_dropped_as_doctor_says", || {
+    let (lab, fix) = broadcasts_are_named();
+    let dropped = || lab.run("n3", "tc -s filter show dev eth0 ingress pref 7900");
+    for command in fix.split(" && ") {
+        lab.run("n3", command);
+    }
+    send_arp(&lab, 20);
+    eventually("the filter drops them", 10, || {
+        let text = dropped();
+        if text.contains("dropped 20,") { Ok(()) } else { Err(text) }
+    });
+    assert_eq!(silent(&lab), []);
+})];
+
+const OUTSIDER: &str = "02:00:5e:00:53:09";
+
+/// Somebody outside asks for addresses by ARP, through the uplink. Returns what doctor offers against it.
+fn broadcasts_are_named() -> (Lab, String) {
+    let lab = Lab::up(FILE, &["--engine", "packet", "--source", "tun"]);
+    eventually("in sync", 60, || lab.in_sync());
+    send_arp(&lab, 200);
+    let heard = || {
+        let list = lab.client(NodeId(3)).neighbours().unwrap();
+        let nic = list.nics.into_iter().find(|nic| nic.name == "eth0").unwrap();
+        let named = nic.broadcasters.iter().any(|line| {
+            line.mac == OUTSIDER
+                && line.node.is_none()
+                && line.kind == "ARP of 192.0.2.9 for 192.0.2.1"
+        });
+        // Of many in a second few are read, and all are counted.
+        let fine = nic.broadcasts >= 200 && nic.broadcasts_a_minute >= 200 && named;
+        if fine { Ok(()) } else { Err(format!("{nic:?}")) }
+    };
+    eventually("all are counted, their sender named", 20, heard);
+    let counters = lab.client(NodeId(3)).counters().unwrap().counters;
+    let counted = counters
+        .iter()
+        .find(|of| (of.name.as_str(), of.object.as_str()) == ("broadcasts_received_total", "eth0"));
+    assert!(counted.unwrap().value >= 200);
+    let (file, socket) = (lab.cluster_file(&lab.now), lab.directory.socket("n3"));
+    let output = lab.inside("n3", || {
+        let mut command = Command::new(program::tresse());
+        command.env("TRESSE_SOCKET", socket).args(["--json", "doctor", "--node", "n3", "--local"]);
+        command.arg(file).output().unwrap()
+    });
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let finding = said["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|finding| finding["check"] == "broadcast")
+        .unwrap();
+    let cause = finding["cause"].as_str().unwrap();
+    assert!(cause.contains(OUTSIDER) && cause.contains("no part of the plan"), "{cause}");
+    let fix = finding["fix"].as_str().unwrap();
+    let fix = fix.split_once("drop them here: ").unwrap().1.to_owned();
+    assert!(fix.contains(OUTSIDER) && fix.contains("dev eth0 ingress pref 7900"), "{fix}");
+    (lab, fix)
+}
+
+/// Sends ARP requests of somebody who is no part of the plan into the uplink switch.
+fn send_arp(lab: &Lab, count: u32) {
+    let frame = "ffffffffffff02005e005309080600010800060400010200\
+                 5e005309c0000209000000000000c0000201";
+    let program = "import socket, sys\n\
+                   s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n\
+                   s.bind((sys.argv[1], 0))\n\
+                   for _ in range(int(sys.argv[3])): s.send(bytes.fromhex(sys.argv[2]))\n";
+    let port = "eth0";
+    let sent = lab.inside("n0", || {
+        Command::new("python3").args(["-c", program, port, frame, &count.to_string()]).status()
+    });
+    assert!(sent.unwrap().success());
+}
 
 /// The example: six nodes, of which no two opposite ones share a switch.
 const FILE: &str = include_str!("../../../configs/flat-uplink.toml");

@@ -37,8 +37,9 @@ pub struct Rollout {
     /// The cluster file and its lock.
     #[command(flatten)]
     pub cluster: ClusterArgs,
+    /// The nodes.
     #[command(flatten)]
-    fleet: FleetArgs,
+    pub fleet: FleetArgs,
     /// Every node rolls back by itself unless all nodes are done within this time: 60s, 5m.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
     confirm: Duration,
@@ -48,7 +49,7 @@ pub struct Rollout {
     /// Install also what would cut the connections by which the nodes are managed, and go on although a node is not heard
     /// where the plan has it.
     #[arg(long)]
-    force: bool,
+    pub force: bool,
 }
 
 impl Rollout {

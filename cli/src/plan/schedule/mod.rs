@@ -77,9 +77,13 @@ impl Schedule {
         let name = |node: u32| cluster.node(NodeId(node)).name.as_str();
         let schedule = Phases::of(wiring, cluster.nodes.len(), &messages).map_err(|apart| {
             let Apart { from, to } = apart;
+            let spare = [from, to].into_iter().find(|node| cluster.is_behind_uplink(NodeId(*node)));
+            let spare = spare.map_or_else(String::new, |node| {
+                format!("{} is on the uplink switch alone, as spares are; ", name(node))
+            });
             let message = format!(
                 "`{}` and `{}` share no switch, so no single phase carries a message between them\n  \
-                 help: leave the pair out with --pattern permutation:FILE, or ask `tresse design` for a wiring that \
+                 help: {spare}leave the pair out with --pattern permutation:FILE, or ask `tresse design` for a wiring that \
                  joins them",
                 name(from),
                 name(to)

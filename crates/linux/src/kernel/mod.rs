@@ -19,6 +19,7 @@
 
 mod ahead;
 mod announce;
+mod broadcast;
 mod bulk;
 mod channel;
 mod encode;
@@ -53,6 +54,7 @@ mod unreachable;
 use std::io;
 
 pub use announce::{AnnounceError, AnnounceSocket};
+pub use broadcast::BroadcastSocket;
 pub use error::ExecuteError;
 pub use events::{KernelEvent, KernelEvents};
 pub use execute::execute;

@@ -105,6 +105,19 @@ pub fn bypass_queueing(socket: BorrowedFd<'_>, bypass: bool) -> io::Result<()> {
 /// # Errors
 /// None known.
 pub fn take_lost(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    Ok(statistics(socket)?[1])
+}
+
+/// Returns how many frames have come for this socket since the last call, also those for which its queue had no room.
+///
+/// # Errors
+/// None known.
+pub fn take_received(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    Ok(statistics(socket)?[0])
+}
+
+/// Frames received, lost ones too, and lost, since the last call.
+fn statistics(socket: BorrowedFd<'_>) -> io::Result<[u32; 2]> {
     let mut statistics = [0_u32; 2];
     let mut length = size_of::<[u32; 2]>() as libc::socklen_t;
     // SAFETY: `statistics` has room for `length` bytes, a `struct tpacket_stats` (two numbers of 4
@@ -118,7 +131,7 @@ pub fn take_lost(socket: BorrowedFd<'_>) -> io::Result<u32> {
             &raw mut length,
         )
     };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics[1]) }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics) }
 }
 
 /// Sends the first of `frames`, at most [`MOST`], in order and without blocking. Returns how many

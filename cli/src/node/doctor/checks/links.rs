@@ -12,6 +12,11 @@ use crate::node::doctor::finding::{Check, Finding};
 use crate::node::doctor::host::{self, Link};
 use crate::node::doctor::seen::Seen;
 
+/// So many frames to all stations in a minute are worth a word.
+const BROADCASTS: u64 = 60;
+/// Behind the filters of tressed, which drop labelled frames of strangers.
+const FILTER: u32 = 7900;
+
 pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("nic");
     let mut findings = Vec::new();
@@ -147,6 +152,35 @@ pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
         }
     }
     check.or_fine(findings, "no address and no name of the plan is taken twice")
+}
+
+/// Finds frames to all stations that keep coming, and who sends them: nothing of a plan does.
+pub fn broadcasts(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+    let check = Check("broadcast");
+    let mut findings = Vec::new();
+    let planned = |name: &str| seen.nics().iter().any(|nic| nic.name == name);
+    let nics = seen.neighbours.iter().flat_map(|list| &list.nics);
+    for nic in nics.filter(|nic| planned(&nic.name) && nic.broadcasts_a_minute >= BROADCASTS) {
+        let count = nic.broadcasts_a_minute;
+        let recent = nic.broadcasters.iter().filter(|line| line.age_ms < 120_000);
+        let Some(most) = recent.max_by_key(|line| line.read) else { continue };
+        let whose = match (&most.node, &most.nic) {
+            (Some(node), Some(nic)) => format!("{node}'s {nic}"),
+            _ => "no part of the plan".to_owned(),
+        };
+        let cause = format!(
+            "{count} frames to all stations in a minute, most from {} ({whose}): {}",
+            most.mac, most.kind
+        );
+        let effect = "all switches send them to all nodes, and every node has to look at them";
+        let (name, mac) = (&nic.name, &most.mac);
+        let fix = format!(
+            "stop what sends them; or drop them here: tc qdisc replace dev {name} clsact && tc filter add dev {name} ingress \
+             pref {FILTER} protocol all flower src_mac {mac} dst_mac ff:ff:ff:ff:ff:ff action drop"
+        );
+        findings.push(check.warns(name, cause, effect, fix));
+    }
+    check.or_fine(findings, "few frames to all stations arrive")
 }
 
 pub fn managers(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {

@@ -13,7 +13,7 @@ use super::seen::Seen;
 /// Runs all checks, each after those that it depends on, and returns their findings.
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
     let slice = Slice::of(seen.plan, seen.node);
-    let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 14] = [
+    let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 15] = [
         fabric::daemon,
         kernel::modules,
         links::nics,
@@ -26,6 +26,7 @@ pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
         kernel::pause,
         fabric::watched,
         fabric::strangers,
+        links::broadcasts,
         kernel::clock,
         fabric::paths,
     ];
