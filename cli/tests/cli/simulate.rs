@@ -154,6 +154,11 @@ fn random_networks_of_the_second_paper_are_rerun() {
         let row = rows.iter().find(wanted).unwrap();
         let factor = row["itb"][0].as_f64().unwrap() / row["ud"][0].as_f64().unwrap();
         assert!((least..most).contains(&factor), "{factor}: {row}");
+        // The least, the greatest and the average of one network.
+        for at in 0..3 {
+            assert!((row["factor"][at].as_f64().unwrap() - factor).abs() < 1e-9, "{row}");
+            assert_eq!(row["latency_increase"][at], row["latency"][0], "{row}");
+        }
     }
     assert!(rows.iter().all(|row| row["spilled"] == 0));
 }

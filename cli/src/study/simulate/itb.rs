@@ -11,10 +11,10 @@ use tresse_plan::Plan;
 use tresse_sim::Run;
 use tresse_sim::model::SimulationModel;
 use tresse_sim::network::SimulatedNetwork;
-use tresse_topology::cluster::Choice;
 
 pub use tresse_sim::papers::itb::SIZES;
-use tresse_sim::papers::itb::{self, HOSTS, MESSAGE_BYTES, ROOT, Sent};
+use tresse_sim::papers::itb::{self, CABLES, HOSTS, MESSAGE_BYTES, ROOT, RouteChoice, Sent};
+use tresse_sim::papers::throughput::ThroughputSearch;
 use tresse_sim::route::SimulatedPaths;
 use tresse_sim::sweep::{self, Point};
 use tresse_sim::traffic::{Arrivals, OfferedTraffic};
@@ -23,12 +23,6 @@ use super::arguments::Simulate;
 use crate::fail::{Code, Failure};
 use crate::output;
 
-/// The search for the throughput begins at this share of a routing's bound.
-const FIRST: f64 = 0.2;
-/// Each step of the search multiplies the load by this, until the network has no steady state any more.
-const STEP: f64 = 1.2;
-/// How often the last step is then halved.
-const HALVED: u32 = 4;
 /// In a steady state at least this share of the generated traffic arrives (section 4.2).
 const STEADY: f64 = 0.95;
 /// The low load, which the paper does not state, in flits per ns and switch.
@@ -60,9 +54,13 @@ struct Row {
     in_transit: Vec<f64>,
     /// Frames for which a transit node had no memory, in all runs of `itb` and `balanced`.
     spilled: u64,
-    /// What the paper publishes for `itb` over `ud`: least, greatest, average.
+    /// `itb` over `ud`: least, greatest, average.
+    factor: [f64; 3],
+    /// `latency`: least, greatest, average.
+    latency_increase: [f64; 3],
+    /// What the paper publishes for `factor`.
     published_factor: Option<[f64; 3]>,
-    /// The same for `latency`.
+    /// The same for `latency_increase`.
     published_latency: Option<[f64; 3]>,
 }
 
@@ -132,16 +130,21 @@ impl Simulate {
         let bounds = |routing: usize| found.iter().map(|of| of[routing].bound).collect();
         let mean = |found: &Found| found.low.outcome.latencies.mean().unwrap_or(0.0);
         let in_transit = |[taken, messages]: [u64; 2]| taken as f64 / messages.max(1) as f64;
+        let [ud, itb, balanced]: [Vec<f64>; 3] = [0, 1, 2].map(peaks);
+        let latency: Vec<f64> =
+            found.iter().map(|of| (mean(&of[1]) / mean(&of[0]) - 1.0) * 100.0).collect();
         Ok(Row {
             format: FORMAT,
             switches,
             traffic: sent.words(),
             bytes,
-            ud: peaks(0),
-            itb: peaks(1),
-            balanced: peaks(2),
+            factor: summary(&factors(&itb, &ud)),
+            ud,
+            itb,
+            balanced,
             bounds: [0, 1, 2].map(bounds),
-            latency: found.iter().map(|of| (mean(&of[1]) / mean(&of[0]) - 1.0) * 100.0).collect(),
+            latency_increase: summary(&latency),
+            latency,
             in_transit: found.iter().map(|of| in_transit(of[1].low.outcome.in_transit)).collect(),
             spilled: found.iter().flat_map(|of| &of[1..]).map(|of| of.spilled).sum(),
             published_factor: None,
@@ -151,7 +154,7 @@ impl Simulate {
 
     fn found(&self, fabric: &Fabric, sent: Sent, bytes: u32) -> Result<[Found; 3], Failure> {
         let (model, network) = (&SimulationModel::wormhole(), &fabric.network);
-        let pattern = sent.pattern(&fabric.plan);
+        let pattern = sent.pattern(&fabric.plan, ROOT);
         let traffic = &OfferedTraffic { pattern, arrivals: Arrivals::Even, bytes };
         // Accepted flits per cycle and node.
         let unit = f64::from(HOSTS) / model.cycle_ns;
@@ -164,14 +167,15 @@ impl Simulate {
                     Run { model, network, routes, traffic, load, cycles, warm_up, seed: self.seed };
                 Point::run(&run).map_err(|e| Failure::new(Code::Fault, e.to_string()))
             };
-            let mut search = Search { most, ..Search::default() };
-            let mut load = FIRST * bound;
-            while let Some(next) = search.add(load, &run(load, 1)?) {
-                load = next;
-            }
+            let mut search = ThroughputSearch::new(bound, most, STEADY);
             let low = run(LOW / unit, LONGER)?;
-            let spilled = search.spilled + low.outcome.spilled;
-            Ok(Found { peak: search.peak * unit, bound: bound.min(most) * unit, low, spilled })
+            let mut spilled = low.outcome.spilled;
+            while let Some(load) = search.load() {
+                let point = run(load, 1)?;
+                spilled += point.outcome.spilled;
+                search.add(&point);
+            }
+            Ok(Found { peak: search.peak() * unit, bound: bound.min(most) * unit, low, spilled })
         };
         let [ud, itb, balanced] = &fabric.routes;
         Ok([of(ud)?, of(itb)?, of(balanced)?])
@@ -212,85 +216,57 @@ impl Simulate {
         writeln!(
             out,
             "| switches | traffic | bytes | ITB/UD min, max, avg | published | bounds | balanced/UD | UD, flits/ns/switch \
-             | latency %, avg | published | in transit min, max, avg | spilled |"
+             | latency %: min, max, avg | published | in transit min, max, avg | spilled |"
         )?;
         writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|---|")
     }
 }
 
-/// The search for the highest accepted traffic in a steady state.
-#[derive(Default)]
-struct Search {
-    most: f64,
-    /// The highest load with a steady state.
-    low: f64,
-    /// The lowest load without one.
-    high: Option<f64>,
-    halved: u32,
-    peak: f64,
-    spilled: u64,
-}
-
-impl Search {
-    /// Adds the result of a load. Returns the next load, or `None` at the end.
-    fn add(&mut self, load: f64, point: &Point) -> Option<f64> {
-        let outcome = &point.outcome;
-        self.spilled += outcome.spilled;
-        if outcome.received as f64 >= STEADY * outcome.generated as f64 {
-            self.low = load;
-            self.peak = self.peak.max(point.accepted);
-        } else {
-            self.high = Some(load);
-        }
-        let Some(high) = self.high else {
-            return (load < self.most).then_some((load * STEP).min(self.most));
-        };
-        self.halved += 1;
-        (self.halved <= HALVED).then_some(f64::midpoint(self.low, high))
-    }
-}
-
 fn fabric(switches: u32, seed: u32) -> Result<Fabric, Failure> {
-    let plan = |choice| {
-        Plan::build(itb::cluster(switches, seed, choice))
-            .map_err(|e| Failure::new(Code::Fault, format!("{switches} switches: {e}")))
+    let fault = |words| Failure::new(Code::Fault, format!("{switches} switches: {words}"));
+    let plan = |root| {
+        Plan::build(itb::cluster(switches, seed, CABLES, root)).map_err(|e| fault(e.to_string()))
     };
-    let (paper, balanced) = (plan(Choice::Paper)?, plan(Choice::Balanced)?);
+    let (paper, balanced) = (plan(Some(ROOT))?, plan(None)?);
     let network = SimulatedNetwork::new(&paper);
     let of = |plan| {
         let routes = SimulatedPaths::new(plan, &network, BTreeSet::new()).detached();
-        routes.ok_or_else(|| {
-            Failure::new(Code::Fault, format!("{switches} switches: too many pairs"))
-        })
+        routes.ok_or_else(|| fault("too many pairs".into()))
     };
-    let routes = [itb::ud_routes(&paper, &network), of(&paper)?, of(&balanced)?];
+    let ud = RouteChoice::LeastLoad.routes(&paper, &network, ROOT);
+    let routes = [ud, of(&paper)?, of(&balanced)?];
     Ok(Fabric { network, routes, plan: paper })
 }
 
 impl Row {
     /// A line of the table.
     fn text(&self) -> String {
-        let factors = |of: &[f64], to: &[f64]| -> Vec<f64> {
-            of.iter().zip(to).map(|(of, to)| of / to).collect()
-        };
-        let [least, greatest, mean] = summary(&factors(&self.itb, &self.ud));
-        let published = |of: Option<[f64; 3]>| of.map(|[.., mean]| format!("{mean:.2}"));
+        let published = |of: Option<[f64; 3]>| of.map(three).unwrap_or_default();
         let [.., bound] = summary(&factors(&self.bounds[1], &self.bounds[0]));
         let [.., balanced] = summary(&factors(&self.balanced, &self.ud));
         let [.., ud] = summary(&self.ud);
-        let [.., latency] = summary(&self.latency);
         let [fewest, most, in_transit] = summary(&self.in_transit);
         format!(
-            "| {} | {} | {} | {least:.2}, {greatest:.2}, {mean:.2} | {} | {bound:.2} | {balanced:.2} | {ud:.4} | \
-             {latency:.2} | {} | {fewest:.3}, {most:.3}, {in_transit:.3} | {} |",
+            "| {} | {} | {} | {} | {} | {bound:.2} | {balanced:.2} | {ud:.4} | {} | {} | {fewest:.3}, {most:.3}, \
+             {in_transit:.3} | {} |",
             self.switches,
             self.traffic,
             self.bytes,
-            published(self.published_factor).unwrap_or_default(),
-            published(self.published_latency).unwrap_or_default(),
+            three(self.factor),
+            published(self.published_factor),
+            three(self.latency_increase),
+            published(self.published_latency),
             self.spilled
         )
     }
+}
+
+fn three([least, greatest, mean]: [f64; 3]) -> String {
+    format!("{least:.2}, {greatest:.2}, {mean:.2}")
+}
+
+fn factors(of: &[f64], to: &[f64]) -> Vec<f64> {
+    of.iter().zip(to).map(|(of, to)| of / to).collect()
 }
 
 /// The least, the greatest and the average value.

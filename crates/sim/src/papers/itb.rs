@@ -7,22 +7,26 @@ use tresse_base::id::{NodeId, SwitchId};
 use tresse_base::random::Random;
 use tresse_plan::Plan;
 use tresse_routing::updown::Order;
+use tresse_topology::Channel;
 use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
 use tresse_topology::path::Crossing;
 
 use super::greedy::{greedy, legal};
+use super::minimal::{minimal, turns};
 use crate::network::SimulatedNetwork;
 use crate::route::SimulatedPaths;
 use crate::traffic::TrafficPattern;
 
 /// Number of hosts on each switch of the evaluated networks (in-transit-buffers, section 4.1).
 pub const HOSTS: u32 = 4;
-/// Its cables to other switches.
-const CABLES: u32 = 4;
+/// Number of cables from each switch to others (in-transit-buffers, section 4.1).
+pub const CABLES: u32 = 4;
 /// The root switch of the breadth-first tree from which up and down are defined in the evaluated
 /// networks. The paper in-transit-buffers does not name it; since networks are random, any switch
 /// will do.
 pub const ROOT: SwitchId = SwitchId(0);
+/// Seed of the random choice of minimal routes and transit hosts.
+const SEED: u64 = 1;
 /// Numbers of switches of the networks that the paper in-transit-buffers evaluates.
 pub const SIZES: [u32; 4] = [8, 16, 32, 64];
 /// Sizes in bytes of the messages with which the paper in-transit-buffers evaluates networks.
@@ -30,33 +34,92 @@ pub const MESSAGE_BYTES: [u32; 3] = [32, 512, 1024];
 
 /// Returns a random network of the evaluation (number `seed`, with this many switches) as a
 /// cluster, to be planned with strategy `transit`: minimal paths, split at transit nodes where
-/// up*/down* forbids them. `choice` says whether paths are chosen as the paper does or balanced by
-/// the planner.
+/// up*/down* forbids them. Each switch has `cables` to others, [`CABLES`] in the evaluation. Paths
+/// are chosen as the paper does, with this root of up*/down*, or without one balanced by the
+/// planner.
 #[must_use]
-pub fn cluster(switches: u32, seed: u32, choice: Choice) -> Cluster {
-    let kind = TopologyShape::Irregular { switches, ports: CABLES + HOSTS, seed };
-    let root = (choice == Choice::Paper).then_some(ROOT);
+pub fn cluster(switches: u32, seed: u32, cables: u32, root: Option<SwitchId>) -> Cluster {
+    let kind = TopologyShape::Irregular { switches, ports: cables + HOSTS, seed };
     let mut cluster = Cluster::generated(kind, HOSTS, 1, Strategy::Transit { root }, 1);
-    cluster.routing.choice = choice;
+    cluster.routing.choice = if root.is_some() { Choice::Paper } else { Choice::Balanced };
     cluster
 }
 
-/// Returns up*/down* routes for all pairs of nodes of a network, chosen as Myricom's
-/// `simple_routes` is said to do.
-#[must_use]
-pub fn ud_routes(plan: &Plan, network: &SimulatedNetwork) -> SimulatedPaths<'static> {
-    let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
-    let switch_of: Vec<u32> = nodes.iter().map(|node| node.nics[0].switch.0).collect();
-    let mut routes = greedy(graph, &Order::new(graph, ROOT.0), &switch_of);
-    let count = network.nodes;
-    for (pair, route) in routes.iter_mut().enumerate() {
-        let (src, dst) = (NodeId::from(pair / count), NodeId::from(pair % count));
-        if src != dst {
-            route.insert(0, network.channel(Crossing::Out(src, 0)));
-            route.push(network.channel(Crossing::In(dst, 0)));
-        }
+/// How the one route of each pair of nodes is chosen, where the planner does not choose it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteChoice {
+    /// UD of the paper: up*/down* routes of least load, as Myricom's `simple_routes` is said to
+    /// choose them.
+    LeastLoad,
+    /// A random one of the shortest up*/down* routes.
+    ShortestLegal,
+    /// A random one of the minimal routes, an up*/down* one if there is one. Where the route turns
+    /// from down to up it passes through a random host of that switch. The planner's
+    /// `choice = "paper"` draws one route for each pair of switches instead.
+    Minimal,
+}
+
+impl RouteChoice {
+    /// Returns the routes of a network, with this root of up*/down*.
+    #[must_use]
+    pub fn routes(
+        self,
+        plan: &Plan,
+        network: &SimulatedNetwork,
+        root: SwitchId,
+    ) -> SimulatedPaths<'static> {
+        let (graph, switch_of) = (plan.graph(), switches_of(plan));
+        let (order, random) = (Order::new(graph, root.0), &mut Random::new(SEED));
+        let routes = match self {
+            Self::LeastLoad => greedy(graph, &order, &switch_of),
+            Self::ShortestLegal => minimal(graph, &order, &switch_of, true, random),
+            Self::Minimal => minimal(graph, &order, &switch_of, false, random),
+        };
+        through_hosts(plan, network, &order, routes)
     }
-    SimulatedPaths::given(count, &routes)
+}
+
+/// Returns the switch of each node.
+fn switches_of(plan: &Plan) -> Vec<u32> {
+    plan.cluster().nodes.iter().map(|node| node.nics[0].switch.0).collect()
+}
+
+/// Adds the links of the source, of transit hosts and of the destination to routes between
+/// switches. A route between hosts of one switch has no channel between switches.
+fn through_hosts(
+    plan: &Plan,
+    network: &SimulatedNetwork,
+    order: &Order,
+    routes: Vec<Vec<Channel>>,
+) -> SimulatedPaths<'static> {
+    let graph = plan.graph();
+    let mut hosts_of = vec![Vec::new(); graph.switches()];
+    for (host, switch) in switches_of(plan).into_iter().enumerate() {
+        hosts_of[switch as usize].push(NodeId::from(host));
+    }
+    let mut random = Random::new(SEED);
+    let count = network.nodes;
+    let through = |(pair, route): (usize, Vec<Channel>)| {
+        let (src, dst) = (NodeId::from(pair / count), NodeId::from(pair % count));
+        if src == dst {
+            return Vec::new();
+        }
+        let turns = turns(graph, order, &route);
+        let mut channels = vec![network.channel(Crossing::Out(src, 0))];
+        for (at, channel) in route.into_iter().enumerate() {
+            if turns.contains(&at) {
+                let hosts = &hosts_of[graph.tail(channel) as usize];
+                let host = hosts[random.below(hosts.len())];
+                let crossings = [Crossing::In(host, 0), Crossing::Out(host, 0)];
+                channels.extend(crossings.map(|crossing| network.channel(crossing)));
+            }
+            channels.push(channel);
+        }
+        channels.push(network.channel(Crossing::In(dst, 0)));
+        channels
+    };
+    let all: Vec<_> = routes.into_iter().enumerate().map(through).collect();
+    SimulatedPaths::given(count, &all)
 }
 
 /// A traffic pattern of the evaluation (in-transit-buffers, section 4.2): how a host chooses the
@@ -92,14 +155,15 @@ impl Sent {
         }
     }
 
-    /// Returns the pattern of a network. The hot host is the same for all networks of a size.
+    /// Returns the pattern of a network with this root of up*/down*. The hot host is the same for
+    /// all networks of a size.
     #[must_use]
-    pub fn pattern(self, plan: &Plan) -> TrafficPattern {
+    pub fn pattern(self, plan: &Plan, root: SwitchId) -> TrafficPattern {
         let nodes = &plan.cluster().nodes;
         match self {
             Self::Uniform => TrafficPattern::Uniform,
             Self::BitReversal => TrafficPattern::BitReversal,
-            Self::Local(most) => TrafficPattern::Among(near(plan, most)),
+            Self::Local(most) => TrafficPattern::Among(near(plan, root, most)),
             Self::HotSpot => {
                 let share = match plan.cluster().switches.len() {
                     0..=8 => 3000,
@@ -143,9 +207,9 @@ impl Sent {
 }
 
 /// Returns for each host the hosts at most `most` switches away by up*/down* routes.
-fn near(plan: &Plan, most: u32) -> Arc<[Vec<u32>]> {
+fn near(plan: &Plan, root: SwitchId, most: u32) -> Arc<[Vec<u32>]> {
     let (graph, nodes) = (plan.graph(), &plan.cluster().nodes);
-    let order = Order::new(graph, ROOT.0);
+    let order = Order::new(graph, root.0);
     let distances = legal(graph, &order);
     let switch = |node: usize| nodes[node].nics[0].switch.index();
     let is_near = |a: usize, b: usize| a != b && distances[switch(a)][switch(b)] <= most;

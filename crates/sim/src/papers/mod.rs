@@ -3,3 +3,5 @@
 
 mod greedy;
 pub mod itb;
+mod minimal;
+pub mod throughput;
