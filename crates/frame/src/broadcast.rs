@@ -1,4 +1,4 @@
-//! Reads who has sent a frame to all stations, and what for (flat-neighborhood-network-compiler, section 3.5: unintended
+//! Reads who has sent a frame to all stations, and what for (flat-neighborhood-network-compiler, section 3.4: unintended
 //! broadcasts, ARP above all, cripple a network whose switches an uplink joins).
 
 use std::fmt;
