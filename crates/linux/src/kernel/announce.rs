@@ -94,6 +94,16 @@ pub(super) fn open(
     ethertype: u16,
     groups: &[Mac],
 ) -> Result<AsyncFd<OwnedFd>, AnnounceError> {
+    open_with(interface, ethertype, &filter(ethertype), groups)
+}
+
+/// The same with a filter of its own.
+pub(super) fn open_with(
+    interface: &str,
+    ethertype: u16,
+    filter: &[SockFilter],
+    groups: &[Mac],
+) -> Result<AsyncFd<OwnedFd>, AnnounceError> {
     let refused = |step| {
         move |source| AnnounceError::Refused { interface: interface.to_owned(), step, source }
     };
@@ -102,7 +112,7 @@ pub(super) fn open(
     let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))
         .map_err(refused("create an AF_PACKET socket"))?;
     socket.set_nonblocking(true).map_err(refused("set it non-blocking"))?;
-    socket.attach_filter(&filter(ethertype)).map_err(refused("attach the filter"))?;
+    socket.attach_filter(filter).map_err(refused("attach the filter"))?;
     packet::ignore_outgoing(socket.as_fd()).map_err(refused("ignore outgoing frames"))?;
     for group in groups {
         packet::join_group(socket.as_fd(), ifindex, group.0).map_err(refused("join a group"))?;

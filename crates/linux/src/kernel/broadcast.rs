@@ -3,14 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use socket2::{Domain, Protocol, SockFilter, Socket, Type};
+use socket2::SockFilter;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tresse_frame::broadcast::{Broadcast, ENOUGH};
 
-use super::announce::AnnounceError;
+use super::announce::{self, AnnounceError};
 use crate::bpf::{JEQ_K, LDH_ABS, LDW_ABS, RET_K};
-use crate::sys::{packet, readiness};
+use crate::sys::packet;
 
 const ETH_P_ALL: u16 = 3;
 
@@ -25,20 +25,7 @@ impl BroadcastSocket {
     /// # Errors
     /// See [`AnnounceError`].
     pub fn open(interface: &str) -> Result<Self, AnnounceError> {
-        let refused = |step| {
-            move |source| AnnounceError::Refused { interface: interface.to_owned(), step, source }
-        };
-        let ifindex = super::ifindex(interface)
-            .map_err(|_| AnnounceError::NoInterface { interface: interface.to_owned() })?;
-        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))
-            .map_err(refused("create an AF_PACKET socket"))?;
-        socket.set_nonblocking(true).map_err(refused("set it non-blocking"))?;
-        socket.attach_filter(&filter()).map_err(refused("attach the filter"))?;
-        packet::ignore_outgoing(socket.as_fd()).map_err(refused("ignore outgoing frames"))?;
-        packet::bind(socket.as_fd(), ifindex, ETH_P_ALL).map_err(refused("bind"))?;
-        let socket =
-            readiness::watch(socket.into()).map_err(refused("register with the runtime"))?;
-        Ok(Self { socket })
+        Ok(Self { socket: announce::open_with(interface, ETH_P_ALL, &filter(), &[])? })
     }
 
     /// Waits for the next frame and reads it. Cancel safe.
