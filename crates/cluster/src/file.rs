@@ -118,6 +118,9 @@ section! {
         /// their own are full (`adaptive`).
         #[schemars(extend("default" = false))]
         reflect: Reflecting = "reflect = false",
+        /// Such paths may cross the uplink of a flat neighbourhood instead.
+        #[schemars(extend("default" = false))]
+        use_uplink: bool = "use_uplink = false",
         /// How transit chooses among paths.
         choice: PathChoice = "choice = \"balanced\"",
         /// The traffic to balance for: `uniform`, from every node to every other. Other traffic is listed

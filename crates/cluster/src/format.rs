@@ -93,6 +93,7 @@ const ORDER: &[&str] = &[
     "lossless",
     "root",
     "reflect",
+    "use_uplink",
     "choice",
     "mptcp",
     "range",

@@ -48,7 +48,10 @@ impl Engine {
         let there = |nic: &str, mac: Mac| {
             links.and_then(|links| links.get(nic)).is_some_and(|link| link.mac == Some(mac))
         };
-        for (interface, sources) in &plan.label_sources {
+        // From whom frames with labels may come by an interface; from nobody by one that they only leave by.
+        let nobody = BTreeSet::new();
+        let exits = plan.labels.iter().map(|(_, to)| (&to.interface, &nobody));
+        for (interface, sources) in plan.label_sources.iter().chain(exits) {
             let Some(vlan) = plan.interfaces.get(interface) else { continue };
             let Some(&(mac, mtu)) = plan.wanted.nics.get(&vlan.parent) else { continue };
             if there(&vlan.parent, mac) {

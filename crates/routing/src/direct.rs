@@ -10,7 +10,9 @@
 //! **Siblings.** Every other switch that the two share carries traffic too, with a weight by the rate of the NICs.
 //! This is the paper's advanced routing (section 4); its tuples of NICs are the members of a nexthop group here.
 //!
-//! **Detours.** With `reflect = true` pairs with much demand also send through third nodes ([`NodeDetours`]).
+//! **Detours.** With `reflect = true` pairs with much demand also send through third nodes ([`NodeDetours`]). With
+//! `use_uplink = true` detours may cross the uplink instead, from a switch of the one to another of the other
+//! (flat-neighborhood-network-compiler, section 4.2: hopping by the uplink switch).
 //!
 //! **Spares.** A node on the uplink switch alone reaches every other by the cables of the uplink: it counts as on each
 //! switch, with the one NIC that it has.
@@ -29,6 +31,7 @@ use super::RoutingError;
 use super::basic::{Basic, shared};
 
 mod detours;
+pub mod hopping;
 
 /// The result of the strategy `direct`: for each pair of nodes of a flat neighbourhood (every node has NICs on several
 /// switches, and no cable joins two switches), the NICs that the pair uses. If the nodes of a pair share no switch, a
@@ -40,6 +43,10 @@ pub struct Direct {
     rows: Vec<Vec<u32>>,
     /// By node: whether it is behind the uplink.
     behind_uplink: Vec<bool>,
+    /// Whether paths may cross the uplink that need not.
+    use_uplink: bool,
+    /// Whether all pairs have paths to use while their own are full.
+    adaptive: bool,
     /// By two switches: the transit nodes that are on both.
     relays: BTreeMap<(u32, u32), Vec<Relay>>,
     /// Primaries of pairs that share no switch, by source and destination.
@@ -90,6 +97,8 @@ impl Direct {
                 .map(|n| n.nics.iter().map(|nic| unit(nic.rate.0)).collect())
                 .collect(),
             behind_uplink,
+            use_uplink: cluster.routing.use_uplink && cluster.uplink().is_some(),
+            adaptive: cluster.routing.reflect == ReflectMode::Adaptive,
             detours: NodeDetours::default(),
         };
         direct.relay(cluster)?;
@@ -98,7 +107,10 @@ impl Direct {
                 cluster,
                 &Ways {
                     own: &|src, dst| direct.own_carriers(src, dst, cluster.routing.paths),
-                    round: &|src, dst| direct.ways_round(src, dst).collect(),
+                    round: &|src, dst| {
+                        direct.ways_round(src, dst).map(Segments::from_iter).collect()
+                    },
+                    across: &|src, dst| direct.ways_across(src, dst).collect(),
                 },
             );
         }
@@ -147,6 +159,18 @@ impl Direct {
         })
     }
 
+    /// Every way from a switch of `src` across the uplink to another switch of `dst`; none where paths may not cross it, and
+    /// none from and to nodes behind it, all of whose paths do.
+    fn ways_across(&self, src: NodeId, dst: NodeId) -> impl Iterator<Item = Segment> + '_ {
+        let behind = [src, dst].iter().any(|node| self.behind_uplink[node.index()]);
+        let (a, b) = (&self.rows[src.index()], &self.rows[dst.index()]);
+        let from = a.iter().enumerate().filter(move |_| self.use_uplink && !behind);
+        from.flat_map(move |(nic, s)| {
+            let to = b.iter().enumerate().filter(move |(_, d)| *d != s);
+            to.map(move |(to_nic, _)| direct(src, nic, dst, to_nic))
+        })
+    }
+
     /// Whether a path may have two segments in a plan with `paths` paths for each pair.
     #[must_use]
     pub fn has_relays(&self, paths: u32) -> bool {
@@ -167,8 +191,12 @@ impl Direct {
     #[must_use]
     pub fn paths(&self, src: NodeId, dst: NodeId, most: u32) -> Vec<Path> {
         let mut paths = self.carriers(src, dst, most);
+        // The last path crosses the uplink, where one through a third node is before it.
+        let across = (self.adaptive && paths.len() as u32 + 1 < most).then_some(most - 1);
         while (paths.len() as u32) < most {
-            let Some(segments) = self.backup(&paths) else { break };
+            let crosses = across.filter(|rank| *rank == paths.len() as u32);
+            let crossing = crosses.and_then(|_| self.crossing(&paths));
+            let Some(segments) = crossing.or_else(|| self.backup(&paths)) else { break };
             let id = PathId { src, dst, rank: paths.len() as u32 };
             paths.push(Path { id, weight: 0, segments });
         }
@@ -233,6 +261,25 @@ impl Direct {
     fn shared(&self, src: NodeId, at: usize, dst: NodeId, to_at: usize) -> Segment {
         let ((from, nic), (to, to_nic)) = (self.nic(src, at), self.nic(dst, to_at));
         direct(from, nic, to, to_nic)
+    }
+
+    /// Returns the path across the uplink whose NICs the paths before it use least, those with traffic first, pairs taking
+    /// turns.
+    fn crossing(&self, before: &[Path]) -> Option<Segments> {
+        let PathId { src, dst, .. } = before[0].id;
+        let used = |way: &Segment| {
+            let of = |path: &Path| {
+                let (first, last) = (path.segments.first(), path.segments.last());
+                usize::from(first.is_some_and(|first| first.nic == way.nic))
+                    + usize::from(last.is_some_and(|last| last.to_nic == way.to_nic))
+            };
+            let carriers = before.iter().filter(|path| path.weight > 0);
+            (carriers.map(of).sum::<usize>(), before.iter().map(of).sum::<usize>())
+        };
+        let ways: Vec<Segment> = self.ways_across(src, dst).collect();
+        let turn = (src.index() + dst.index()) % ways.len().max(1);
+        let in_turn = ways.iter().skip(turn).chain(&ways[..turn]);
+        in_turn.min_by_key(|way| used(way)).map(|way| [*way].into_iter().collect())
     }
 
     /// Returns the path through a third node that has the least in common with the paths before it. The

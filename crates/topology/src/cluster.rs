@@ -293,6 +293,9 @@ pub struct Routing {
     /// Which pairs also send through third nodes.
     #[serde(skip_serializing_if = "ReflectMode::is_off")]
     pub reflect: ReflectMode,
+    /// Whether such paths may cross the uplink of a flat neighbourhood instead.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub use_uplink: bool,
     /// How the strategy `transit` chooses among the shortest paths.
     #[serde(skip_serializing_if = "Choice::is_balanced")]
     pub choice: Choice,

@@ -37,6 +37,7 @@ impl Cluster {
                 paths,
                 lossless: false,
                 reflect: ReflectMode::Off,
+                use_uplink: false,
                 choice: Choice::Balanced,
                 mptcp: false,
             },

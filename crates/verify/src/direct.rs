@@ -162,7 +162,7 @@ impl Seen {
         let good = path.segments.iter().all(|segment| {
             let from = std::mem::replace(&mut at, segment.to);
             let relay = segment.to == path.id.dst || plan.cluster().node(segment.to).transit;
-            uplink::is_whole(plan, segment, &mut self.survey) && from == segment.from && relay
+            uplink::is_whole(plan, path, segment, &mut self.survey) && from == segment.from && relay
         });
         good && at == path.id.dst
     }

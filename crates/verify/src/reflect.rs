@@ -11,6 +11,7 @@ use tresse_base::id::NodeId;
 use tresse_plan::{DetourSearch, Plan};
 use tresse_topology::cluster::ReflectMode;
 use tresse_topology::demand::Demand;
+use tresse_topology::path::Path;
 
 use super::Finding;
 
@@ -160,7 +161,8 @@ pub(super) fn adaptive_notes(plan: &Plan) -> Vec<Finding> {
         .collect();
     let has_detour = |(src, dst): &(NodeId, NodeId)| {
         let paths = plan.paths(*src, *dst);
-        paths.iter().any(|path| path.weight == 0 && path.segments.len() > 1)
+        let over = |path: &Path| path.segments.len() > 1 || plan.cluster().routing.use_uplink;
+        paths.iter().any(|path| path.weight == 0 && over(path))
     };
     let with = pairs.par_iter().filter(|pair| has_detour(pair)).count();
     let message = match (with, plan.detour_search()) {
@@ -171,9 +173,10 @@ pub(super) fn adaptive_notes(plan: &Plan) -> Vec<Finding> {
                    other switches, give them some"
             .into(),
         _ => format!(
-            "{with} of {} pairs looked at have paths through third nodes, which nodes use while their own are full \
+            "{with} of {} pairs looked at have paths through third nodes{}, which nodes use while their own are full \
              and BFD runs (`bfd` in tressed.toml)",
-            pairs.len()
+            pairs.len(),
+            if cluster.routing.use_uplink { " or across the uplink" } else { "" }
         ),
     };
     vec![Finding { kind: "reflect", object: "detours".into(), message }]

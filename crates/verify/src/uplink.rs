@@ -1,7 +1,7 @@
 //! Checks the uplink of a flat neighbourhood (flat-neighborhood-network-compiler, sections 1 and 2): whether
 //! the cables that connect its otherwise separate switches form a loop, and whether a planned path
-//! crosses them that need not: only those of nodes on the uplink switch alone, such as spares, do. All other checks of
-//! flat neighbourhoods are in [`direct`](super::direct).
+//! crosses them that may not: only those of nodes on the uplink switch alone, such as spares, do, and with `use_uplink`
+//! those of any pair beside its primary. All other checks of flat neighbourhoods are in [`direct`](super::direct).
 //!
 //! One cable leads from every switch of the wiring table to one additional switch, the uplink. This star
 //! has no loop and needs no spanning tree protocol. But all NICs are in one broadcast domain, so every
@@ -10,7 +10,7 @@
 use tresse_base::id::SwitchId;
 use tresse_plan::Plan;
 use tresse_topology::cluster::Link;
-use tresse_topology::path::Segment;
+use tresse_topology::path::{Path, Segment};
 use tresse_topology::{Channel, Components};
 
 use super::{Finding, Survey};
@@ -28,6 +28,9 @@ pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Findi
     let object = plan.cluster().switch(uplink).name.clone();
     let unused = survey.loads.iter().all(|load| *load == 0);
     let crosses = match behind[..] {
+        [] if plan.cluster().routing.use_uplink => {
+            Some("detours of `reflect` alone cross its cables".to_owned())
+        }
         [] if unused => Some("no planned path crosses its cables".to_owned()),
         [] => None,
         [ref first @ .., last] => {
@@ -70,15 +73,17 @@ pub(super) fn crossed(plan: &Plan, segment: &Segment) -> Vec<Channel> {
     hops.filter_map(|(from, to)| plan.graph().between(from, to)).collect()
 }
 
-/// Returns whether a segment, of a path of any rank, stays on one switch, or begins or ends at a node that the uplink
-/// alone joins to others. If it does neither, loads the cables of the uplink that it crosses.
-pub(super) fn is_whole(plan: &Plan, segment: &Segment, survey: &mut Survey) -> bool {
+/// Returns whether a segment of a path stays on one switch, or begins or ends at a node that the uplink alone joins to
+/// others, or is all of a path beside the primary and the cluster file lets such paths cross. If it is none of these,
+/// loads the cables of the uplink that it crosses.
+pub(super) fn is_whole(plan: &Plan, path: &Path, segment: &Segment, survey: &mut Survey) -> bool {
     if plan.sender(segment).switch == plan.receiver(segment).switch {
         return true;
     }
     let channels = crossed(plan, segment);
     let behind = [segment.from, segment.to].map(|node| plan.cluster().is_behind_uplink(node));
-    if behind.contains(&true) && !channels.is_empty() {
+    let beside = plan.cluster().routing.use_uplink && path.id.rank > 0 && path.segments.len() == 1;
+    if (behind.contains(&true) || beside) && !channels.is_empty() {
         return true;
     }
     channels.into_iter().for_each(|channel| survey.loads[channel as usize] += 1);
@@ -88,7 +93,7 @@ pub(super) fn is_whole(plan: &Plan, segment: &Segment, survey: &mut Survey) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tresse_base::id::{NodeId, TreeId};
+    use tresse_base::id::{NodeId, PathId, TreeId};
     use tresse_cluster::parse;
 
     fn plan(uplink: &str) -> Plan {
@@ -102,16 +107,26 @@ mod tests {
     fn a_segment_between_switches_loads_the_uplink_and_stays_on_none() {
         let plan = plan(", uplink = \"u0\"");
         let mut survey = Survey::empty(&plan);
-        let segment = |nic, to_nic| Segment {
-            from: NodeId(0),
-            nic,
-            tree: TreeId::NONE,
-            to: NodeId(1),
-            to_nic,
+        let path = |rank, nic, to_nic| {
+            let (src, dst) = (NodeId(0), NodeId(1));
+            let segment = Segment { from: src, nic, tree: TreeId::NONE, to: dst, to_nic };
+            Path {
+                id: PathId { src, dst, rank },
+                weight: 1,
+                segments: [segment].into_iter().collect(),
+            }
         };
-        assert!(is_whole(&plan, &segment(1, 1), &mut survey));
-        assert_eq!(survey.loads, [0; 4]);
-        assert!(!is_whole(&plan, &segment(0, 1), &mut survey));
+        let mut whole =
+            |plan: &Plan, path: &Path| is_whole(plan, path, &path.segments[0], &mut survey);
+        assert!(whole(&plan, &path(0, 1, 1)));
+        let open = self::plan(
+            ", uplink = \"u0\" }\n[routing]\nreflect = \"adaptive\"\nuse_uplink = true #",
+        );
+        assert!(whole(&open, &path(1, 0, 1)), "a path beside the primary");
+        assert!(!whole(&plan, &path(1, 0, 1)));
+        assert_eq!(survey.loads.iter().sum::<u64>(), 2);
+        let mut survey = Survey::empty(&plan);
+        assert!(!is_whole(&open, &path(0, 0, 1), &path(0, 0, 1).segments[0], &mut survey));
         let graph = plan.graph();
         let loaded = (0u32..).zip(&survey.loads).filter(|(_, load)| **load > 0);
         let ends: Vec<_> = loaded.map(|(c, _)| (graph.tail(c), graph.head(c))).collect();

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use tresse_base::id::NodeId;
 
 use super::flows::Flows;
@@ -21,6 +22,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 pub const ROUTED: &[(&str, fn())] = &[
     ("routed_detours_over_third_nodes_of_a_flat_neighbourhood_add_up", || flat_ways(3, "50M")),
+    ("routed_detours_across_the_uplink_add_up_and_are_found", across_the_uplink),
     ("routed_detours_share_a_third_node_that_talks_itself", shared),
     ("routed_detours_are_found_at_run_time_and_given_back", || found(50)),
     ("long_routed_detours_over_a_third_node_at_a_gigabit", || flat_ways(2, "1G")),
@@ -199,6 +201,45 @@ fn flat_ways(ways: u32, rate: &str) {
     assert!(got >= wanted, "{got} bit/s is {times:.2} times one NIC");
     let counted: Vec<u64> = forwarded().iter().zip(&before).map(|(now, then)| now - then).collect();
     assert!(counted.iter().all(|frames| *frames > 1000), "by the raw sockets: {counted:?}");
+}
+
+/// Two nodes of three NICs with one switch in common: one way is through a third node, one across the uplink, by the plan
+/// and found at run time. Where the uplink has failed, the others remain.
+fn across_the_uplink() {
+    let file = |reflect: &str| {
+        format!(
+            "[fabric]\nname = \"t\"\ntopology = {{ kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 2\\n2: 1 2\\n3: 0\\n4: 1\\n\", \
+             uplink = \"u0\" }}\n[routing]\nreflect = {reflect}\npaths = 3\nuse_uplink = true\n\
+             [[node]]\nname = \"n[0-1]\"\nnics = [{0}, {0}, {0}]\n[[node]]\nname = \"n2\"\nnics = [{0}, {0}]\n",
+            "{ rate = \"50M\" }"
+        )
+    };
+    let nic = 50e6 * 1448.0 / 1514.0;
+    let pair = [(NodeId(0), NodeId(1))];
+    let demand = file("true") + "[[demand]]\nfrom = \"n0\"\nto = \"n1\"\n";
+    for (text, least, cut) in [(demand, 2.6, None), (file("\"adaptive\""), 2.4, Some("u0"))] {
+        let options = ["--shape", "--engine", "packet", "--bfd-ms", "100"];
+        let lab = Lab::up_alone(&text, &options);
+        eventually("in sync", 60, || lab.in_sync());
+        assert_eq!(lab.ping(&pair), []);
+        let forwarded = || -> u64 {
+            let links: Value = serde_json::from_str(&lab.run("u0", "ip -j -s link")).unwrap();
+            let sent = links.as_array().unwrap().iter();
+            sent.map(|link| link["stats64"]["tx"]["packets"].as_u64().unwrap()).sum()
+        };
+        let before = forwarded();
+        let flows = Flows::start(&lab, &pair, 16);
+        let times = flows.best(1_000_000, WINDOW, least * nic) / nic;
+        let crossed = forwarded() - before;
+        eprintln!("{times:.2} times one NIC; {crossed} frames crossed the uplink");
+        assert!(times >= least && crossed > 1000, "{times} {crossed}");
+        let Some(cut) = cut else { continue };
+        assert!(lab.verb(&["fail", cut]).1);
+        std::thread::sleep(Duration::from_secs(2));
+        let left = flows.best(1_000_000, WINDOW, 1.8 * nic) / nic;
+        eprintln!("{left:.2} where the uplink has failed");
+        assert!(left >= 1.7, "{left}");
+    }
 }
 
 /// Nobody says what traffic there will be. n0 sends more to n1 than the one switch that they share carries, while the third nodes

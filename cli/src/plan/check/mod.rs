@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tresse_plan::Plan;
 use tresse_plan::remaining::joins_paths;
+use tresse_routing::direct::hopping::Hopping;
 use tresse_slice::watch::Watches;
 use tresse_verify::{self, Reflect, Report};
 
@@ -59,18 +60,19 @@ impl Check {
         let plan = ClusterArgs { file, lock: self.lock }.plan()?;
         let report = tresse_verify::check(&plan);
         let sessions = Sessions::of(&plan);
+        let hopping = Hopping::of_cluster(plan.cluster());
         let sets =
             self.failures.map(|failures| Sets::of(&plan, failures, self.seed)).transpose()?;
         let cut = sets.as_ref().is_some_and(|sets| sets.cut > 0);
         let mut out = output::stdout();
         if json {
-            let answer = Answer { report: &report, sessions };
+            let answer = Answer { report: &report, hopping, sessions };
             match &sets {
                 Some(sets) => output::json_line(&mut out, &answer.with(sets)?)?,
                 None => output::json_line(&mut out, &answer)?,
             }
         } else {
-            text(&mut out, &report, &sessions, joins_paths(plan.cluster()))?;
+            text(&mut out, &report, &sessions, hopping, joins_paths(plan.cluster()))?;
             sets.iter().try_for_each(|sets| sets.write(&mut out))?;
         }
         out.flush()?;
@@ -82,6 +84,8 @@ impl Check {
 struct Answer<'a> {
     #[serde(flatten)]
     report: &'a Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hopping: Option<Hopping>,
     sessions: Sessions,
 }
 
@@ -125,7 +129,13 @@ impl Sessions {
 }
 
 /// `joins`: are planned paths joined where failures leave a pair none?
-fn text(out: &mut impl Write, r: &Report, sessions: &Sessions, joins: bool) -> std::io::Result<()> {
+fn text(
+    out: &mut impl Write,
+    r: &Report,
+    sessions: &Sessions,
+    hopping: Option<Hopping>,
+    joins: bool,
+) -> std::io::Result<()> {
     let yes = |b: bool| if b { "yes" } else { "no" };
     writeln!(out, "pairs             {} of {} reachable", r.reachable, r.pairs)?;
     writeln!(out, "loop-free         {}", yes(r.loop_free))?;
@@ -162,6 +172,10 @@ fn text(out: &mut impl Write, r: &Report, sessions: &Sessions, joins: bool) -> s
             up.unwrap_or_default(),
             gbits(bisection.most)
         )?;
+    }
+    if let Some(hopping) = hopping {
+        let gbits = |bits: f64| format!("{:.1} Gbit/s", bits / 1e9);
+        writeln!(out, "  by hopping      {}", hopping.words(gbits))?;
     }
     if r.transit.paths > 0 {
         writeln!(

@@ -18,6 +18,7 @@ use tresse_design::tuple::Tuples;
 use tresse_design::{Answer, Designer, Spec, SpecError, labels};
 use tresse_lab::signals::Signals;
 use tresse_routing::basic::Basic;
+use tresse_routing::direct::hopping::Hopping;
 
 use self::fewest::{Choice, Found, choices_text, fewest};
 use self::search::search;
@@ -63,6 +64,8 @@ struct Judged<'a> {
     uplink_links: f64,
     /// All NICs: what no pattern exceeds.
     bisection_links_most: f64,
+    /// With what third nodes and the uplink switch add, for one pairing.
+    hopping: Option<Hopping>,
 }
 
 /// How many paths share a NIC if each pair has one path.
@@ -210,6 +213,7 @@ impl Design {
             mac_tuple_bytes: tuples.as_ref().map(Tuples::mac_bytes),
             bisection_links: answer.mean_links_per_pair * wiring.pcs() as f64,
             uplink_links: 2.0 * wiring.switches.len() as f64,
+            hopping: Hopping::of_wiring(&wiring),
             bisection_links_most: wiring.switches.iter().map(Vec::len).sum::<usize>() as f64,
         };
         if json {
@@ -229,6 +233,10 @@ impl Design {
                 judged.bisection_links + judged.uplink_links,
                 judged.bisection_links_most
             )?;
+            if let Some(hopping) = judged.hopping {
+                let links = |links: f64| format!("{links:.1} links");
+                writeln!(out, "# by hopping: {}", hopping.words(links))?;
+            }
         }
         out.flush()?;
         Ok(if answer.feasible == Some(true) { Code::Fine } else { Code::Fault })

@@ -34,6 +34,7 @@ pub(super) fn routing(
             paths: 2,
             lossless: false,
             reflect: ReflectMode::Off,
+            use_uplink: false,
             choice: Choice::Balanced,
             mptcp: false,
         };
@@ -50,6 +51,7 @@ pub(super) fn routing(
         paths: within(table.paths.as_ref(), "paths", 1..=limits::PATHS, 2, found),
         lossless: table.lossless.as_ref().is_some_and(|l| l.value),
         reflect: table.reflect.as_ref().map_or(ReflectMode::Off, |reflect| reflect.value.0),
+        use_uplink: table.use_uplink.as_ref().is_some_and(|uplink| uplink.value),
         choice: match table.choice.as_ref().map(|choice| choice.value) {
             Some(PathChoice::Paper) => Choice::Paper,
             Some(PathChoice::Balanced) | None => Choice::Balanced,
@@ -58,6 +60,7 @@ pub(super) fn routing(
     };
     refuse_choice(table, strategy, found);
     refuse_reflectors(table, strategy, found);
+    refuse_uplink(table, shape, found);
     refuse_mptcp(table, shape, found);
     (routing, strategy)
 }
@@ -212,6 +215,29 @@ fn refuse_reflectors(table: &Table, strategy: Option<Strategy>, found: &mut Foun
         let help = "strategy = \"minimal\", \"updown\" or \"transit\"".to_owned();
         found.add(ProblemKind::StrategyMismatch, &reflect.key, message, help);
     }
+}
+
+/// Reports `use_uplink` where there is none, or nothing that would use it.
+fn refuse_uplink(table: &Table, shape: &Shape, found: &mut Found) {
+    let Some(uplink) = table.use_uplink.as_ref().filter(|uplink| uplink.value) else { return };
+    let no_uplink = match shape {
+        Shape::Generated { kind: TopologyShape::Fnn { uplink, .. }, .. } => uplink.is_none(),
+        Shape::Unknown(kind) => !matches!(kind, None | Some(TopologyKind::Fnn)),
+        Shape::Generated { .. } | Shape::Explicit => true,
+    };
+    let reflects = table.reflect.as_ref().is_some_and(|of| of.value.0 != ReflectMode::Off);
+    let (message, help) = match (no_uplink, reflects) {
+        (true, _) => (
+            "use_uplink = true needs the uplink of a flat neighbourhood",
+            "leave it out, or topology = { kind = \"fnn\", uplink = \"u0\", ... }",
+        ),
+        (false, false) => (
+            "use_uplink = true is about detours, and there are none without `reflect`",
+            "reflect = true, or reflect = \"adaptive\"",
+        ),
+        (false, true) => return,
+    };
+    found.add(ProblemKind::StrategyMismatch, &uplink.key, message.to_owned(), help.to_owned());
 }
 
 /// Reports a `demand` other than "uniform". Other traffic is listed in the file itself, since every node plans from

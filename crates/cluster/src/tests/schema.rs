@@ -22,6 +22,8 @@ const PARSER_ONLY: &[(&str, &str)] = &[
     ("flat-links", "two keys of other tables"),
     ("flat-uplink", "ports of several entries"),
     ("flat-uplink-name", "a name out of a table within a string"),
+    ("uplink-none", "a key of another table"),
+    ("uplink-unused", "two keys of one table"),
     ("flat-spares", "names out of a table within a string"),
     ("later-keys", "is in the format, and planned by a later version"),
     ("clique-ports", "a product of two keys"),

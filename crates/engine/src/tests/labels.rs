@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tresse_base::id::Label;
+use tresse_base::id::{Label, NodeId};
+use tresse_plan::Plan;
 use tresse_reconcile::{
     ALIAS_PREFIX, LinkKind, Observed, PLATFORM_LABELS, PUSH_INTERFACE, WantedLabel, WantedLink,
     label_input,
 };
 use tresse_topology::cluster::Strategy;
 
-use super::{Changes, Host, Input, Prepared, prepared, seen, settings};
-use crate::Stored;
+use super::steer::{cabled, prepared_for};
+use super::{Changes, ENGINES, Effect, Host, Input, Prepared, prepared, seen, settings};
+use crate::engines::{Engines, LabelEngine};
 use crate::gate::{Gate, Gated};
 use crate::kept_free::KeptFree;
 use crate::target::{Plans, Target, target};
+use crate::{Engine, Settings, Stored};
 
 /// Label `label` out of the first VLAN interface, from its first neighbour to that.
 fn with_label(mut plan: Prepared, label: u32) -> (Prepared, String) {
@@ -93,6 +96,29 @@ fn label_routes_are_installed_repaired_and_withdrawn() {
     assert_eq!(host.kernel.observed.ingress[&interface].passed.len(), 1);
     host.call(|call| Input::Withdraw { call, force: false });
     assert_eq!(host.kernel.comparable(), before.comparable());
+}
+
+/// Traffic in one direction alone comes by one NIC and leaves by another.
+#[test]
+fn labels_lead_out_of_nics_by_which_none_arrive() {
+    let text = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 2\\n2: 1 2\" }\n\
+                [routing]\nreflect = true\n[[demand]]\nfrom = \"n0\"\nto = \"n1\"\n";
+    let plan = Plan::build(tresse_cluster::parse(text, "test.toml").unwrap()).unwrap();
+    let mut third = prepared_for(&plan, NodeId(2), text);
+    // Without the way back.
+    third.labels.retain(|(_, to)| to.interface == "eth1");
+    third.label_sources.remove("eth1");
+    let mut host = cabled(&third);
+    let engines = Engines { labels: LabelEngine::Packet, ..ENGINES };
+    host.engine = Engine::new(Settings { engines, ..settings(false, 0) }, Stored::default());
+    host.apply(&third);
+    host.settle();
+    let tables = host.recording.iter().flat_map(|(_, _, effects)| effects);
+    let exits = tables.filter_map(|effect| match effect {
+        Effect::Forward(table) => Some(table.labels.values().map(|exit| exit.nic.clone())),
+        _ => None,
+    });
+    assert_eq!(exits.flatten().collect::<BTreeSet<_>>(), ["eth1".to_owned()].into());
 }
 
 /// Versions before stored a plan with what handled labels at the time.

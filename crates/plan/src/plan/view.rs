@@ -229,14 +229,13 @@ impl Plan {
         }
     }
 
-    /// Is a path as short as the fabric allows: in links crossed, in a flat neighbourhood in segments?
+    /// Is a path as short as the fabric allows: in links crossed, in a flat neighbourhood in segments too?
     #[must_use]
     pub fn is_minimal(&self, path: &Path) -> bool {
-        if self.direct.is_some() {
-            return path.segments.len() == self.primary(path.id.src, path.id.dst).len();
-        }
+        let primary = self.direct.is_some().then(|| self.primary(path.id.src, path.id.dst).len());
         let hops: u32 = path.segments.iter().map(|s| self.hops(s)).sum();
-        hops == self.distance(path.id.src, path.id.dst)
+        primary.is_none_or(|primary| path.segments.len() == primary)
+            && hops == self.distance(path.id.src, path.id.dst)
     }
 
     /// Calls `each` with every switch that a segment crosses, in order.

@@ -114,9 +114,14 @@ impl Plan {
             if let [only] = path.segments[..] {
                 let switch = &self.cluster.switch(self.sender(&only).switch).name;
                 let (rank, weight) = (path.id.rank, path.weight);
+                let by = match self.hops(&only) {
+                    0 => "which the two share as well",
+                    _ => {
+                        "and on by the uplink: so the linear program splits the demand between the two"
+                    }
+                };
                 return format!(
-                    "rank {rank}: {weight} of {sum} parts of the pair's flows go by {switch}, which the \
-                     two share as well"
+                    "rank {rank}: {weight} of {sum} parts of the pair's flows go by {switch}, {by}"
                 );
             }
             let (node, nic) = (self.cluster.node(path.segments[1].from), path.segments[1].nic);

@@ -2,12 +2,13 @@
 //! use (big-fat-switches-ring-clique-reflector, section 5; flat-neighborhood-network-compiler, section 4, knows the
 //! switches alone that both nodes are on).
 //!
-//! The switches forward at the rate of all their ports, so the NICs alone limit what a pair gets: each one has a capacity
-//! as it sends, and one as it receives. What a pair sends by its own paths stays divided by the rates of these.
+//! The switches forward at the rate of all their ports, so what limits a pair are the NICs, and the cables of the uplink
+//! for those that cross it: each has a capacity as it sends, and one as it receives. What a pair sends by its own paths stays divided by the rates of these.
 
 use std::collections::BTreeMap;
 
-use tresse_base::id::NodeId;
+use tresse_base::id::{NodeId, SwitchId};
+use tresse_base::units::Rate;
 use tresse_topology::cluster::Cluster;
 use tresse_topology::demand::Demand;
 use tresse_topology::path::{Path, Segment, Segments};
@@ -31,14 +32,21 @@ pub(super) struct Ways<'a> {
     /// Its own paths that carry traffic while nothing fails.
     pub(super) own: &'a dyn Fn(NodeId, NodeId) -> Vec<Path>,
     /// All its paths through a third node.
-    pub(super) round: &'a dyn Fn(NodeId, NodeId) -> Vec<[Segment; 2]>,
+    pub(super) round: &'a dyn Fn(NodeId, NodeId) -> Vec<Segments>,
+    /// All its paths across the uplink that it may use.
+    pub(super) across: &'a dyn Fn(NodeId, NodeId) -> Vec<Segment>,
 }
 
-/// The numbers of NICs: as they send, and then as they receive.
-struct Nics {
+/// What paths use, by number: NICs as they send, NICs as they receive, then by switch its cable to the uplink and the same
+/// cable from it.
+struct Resources {
     /// By node: the number of its first NIC.
     first: Vec<usize>,
-    /// Rates in units of the slowest.
+    /// By NIC: its switch.
+    on: Vec<SwitchId>,
+    /// The uplink.
+    uplink: Option<SwitchId>,
+    /// By number: the rate, in units of the slowest NIC.
     rates: Vec<f64>,
 }
 
@@ -47,18 +55,17 @@ struct Flow {
     pair: (NodeId, NodeId),
     own: Vec<Path>,
     program: PairFlow,
-    detours: Vec<[Segment; 2]>,
+    detours: Vec<Segments>,
 }
 
 impl NodeDetours {
     /// Finds the detours for the demand of `cluster`. O(pairs with demand x paths of a pair), and the linear program.
     pub(super) fn find(cluster: &Cluster, ways: &Ways<'_>) -> Self {
-        let nics = Nics::of(cluster);
-        let mut flows = ways.flows(cluster, &nics);
-        let capacity: Vec<f64> = nics.rates.iter().chain(&nics.rates).copied().collect();
+        let resources = Resources::of(cluster);
+        let mut flows = ways.flows(cluster, &resources);
         let mut network = LinearProgram {
-            fixed: vec![0.0; capacity.len()],
-            capacity,
+            fixed: vec![0.0; resources.rates.len()],
+            capacity: resources.rates.clone(),
             ..LinearProgram::default()
         };
         network.flows = flows.iter().map(|flow| flow.program.clone()).collect();
@@ -73,11 +80,11 @@ impl NodeDetours {
         let mut restricted = false;
         for flow in &mut flows {
             let nodes = cluster.nodes.len();
-            let found = ways.candidates(flow, nodes, |way| busiest(&nics.uses(way, 1.0)));
+            let found = ways.candidates(flow, nodes, |way| busiest(&resources.uses(way, 1.0)));
             restricted |= found.len() > each.min(left);
             flow.detours = found.into_iter().take(each.min(left)).collect();
             left -= flow.detours.len();
-            let uses = flow.detours.iter().map(|way| nics.uses(way, 1.0));
+            let uses = flow.detours.iter().map(|way| resources.uses(way, 1.0));
             flow.program.paths.extend(uses);
         }
         // What has no choice is a fixed load.
@@ -126,7 +133,7 @@ impl NodeDetours {
 
 impl Ways<'_> {
     /// The pairs with demand, each with its own paths.
-    fn flows(&self, cluster: &Cluster, nics: &Nics) -> Vec<Flow> {
+    fn flows(&self, cluster: &Cluster, resources: &Resources) -> Vec<Flow> {
         let demand = Demand::of(cluster);
         let nodes = (0..cluster.nodes.len()).map(NodeId::from);
         let pairs = nodes.flat_map(|src| {
@@ -137,7 +144,7 @@ impl Ways<'_> {
             let own = (self.own)(src, dst);
             let sum: u32 = own.iter().map(|path| path.weight).sum();
             let share = |path: &Path| f64::from(path.weight) / f64::from(sum);
-            let uses = own.iter().flat_map(|path| nics.uses(&path.segments, share(path)));
+            let uses = own.iter().flat_map(|path| resources.uses(&path.segments, share(path)));
             let paths = vec![uses.collect()];
             let program = PairFlow { weight: weight as f64, paths };
             Flow { pair: (src, dst), own, program, detours: Vec::new() }
@@ -146,33 +153,39 @@ impl Ways<'_> {
     }
 
     /// The detours that the linear program may choose from, best first: those that leave and arrive by other NICs than the
-    /// pair's own paths come before others, idle ones before busy ones. Detours with the same NICs at both ends take turns.
+    /// pair's own paths come before others, idle ones before busy ones. Detours with the same NICs at both ends take turns;
+    /// of those across the uplink, one in four is among the first.
     fn candidates(
         &self,
         flow: &Flow,
         nodes: usize,
         busiest: impl Fn(&[Segment]) -> f64,
-    ) -> Vec<[Segment; 2]> {
+    ) -> Vec<Segments> {
         let ((src, dst), own) = (flow.pair, &flow.own);
         let leaves = |nic| own.iter().any(|path| path.segments[0].nic == nic);
         let arrives =
             |nic| own.iter().any(|path| path.segments.last().is_some_and(|s| s.to_nic == nic));
         let turn = (src.index() + dst.index()) % nodes;
         let mut by_ends: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-        let ways = (self.round)(src, dst).into_iter().filter_map(|way| {
-            let [there, on] = way;
+        let across = (self.across)(src, dst).into_iter().map(|way| Segments::from_iter([way]));
+        let ways = (self.round)(src, dst).into_iter().chain(across).filter_map(|way| {
+            let (there, on) = (way[0], way[way.len() - 1]);
             let common = usize::from(leaves(there.nic)) + usize::from(arrives(on.to_nic));
             // One that crosses what the pair's own paths cross brings no relief.
             (common < 2).then(|| {
+                let late = (there.to.index() + nodes - turn) % nodes;
+                if way.len() == 1 {
+                    let first = (turn + there.nic + on.to_nic).is_multiple_of(4);
+                    return (common, if first { 1 } else { 2 }, busiest(&way), late, way);
+                }
                 let round = by_ends.entry((there.nic, on.to_nic)).or_default();
                 *round += 1;
-                let late = (there.to.index() + nodes - turn) % nodes;
                 (common, *round, busiest(&way), late, way)
             })
         });
         let mut ways: Vec<_> = ways.collect();
         ways.sort_by(|a, b| {
-            let key = |way: &(usize, usize, f64, usize, [Segment; 2])| (way.0, way.1);
+            let key = |way: &(usize, usize, f64, usize, Segments)| (way.0, way.1);
             key(a).cmp(&key(b)).then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3)).then(a.4.cmp(&b.4))
         });
         ways.into_iter().map(|(.., way)| way).collect()
@@ -192,7 +205,7 @@ impl Flow {
             used.iter().map(|at| std::mem::take(&mut program.paths[*at])).collect();
         program.paths.truncate(1);
         program.paths.extend(paths);
-        self.detours = used.iter().map(|at| self.detours[at - 1]).collect();
+        self.detours = used.iter().map(|at| self.detours[at - 1].clone()).collect();
     }
 
     /// The paths of the pair with whole weights; `None` if no detour has any.
@@ -208,30 +221,59 @@ impl Flow {
             detours.into_iter().map(|(way, share)| (*share, way.iter().copied().collect()));
         let (shares, ways): (Vec<f64>, Vec<Segments>) = own.chain(detours).unzip();
         let weights = weights(&shares);
+        if weights[self.own.len()..].iter().all(|weight| *weight == 0) {
+            return None;
+        }
         let split = weights.into_iter().zip(ways).enumerate();
         // The pair's first path stays: it is what the others stand beside.
         let split = split.filter(|(at, (weight, _))| *at == 0 || *weight > 0);
-        let split: Vec<_> = split.map(|(_, of)| of).collect();
-        split.iter().any(|(_, way)| way != &self.own[0].segments && way.len() > 1).then_some(split)
+        Some(split.map(|(_, of)| of).collect())
     }
 }
 
-impl Nics {
+impl Resources {
     fn of(cluster: &Cluster) -> Self {
         let count = |next: &mut usize, nics: usize| Some(std::mem::replace(next, *next + nics));
         let first = cluster.nodes.iter().map(|node| node.nics.len()).scan(0, count).collect();
-        let rates =
-            || cluster.nodes.iter().flat_map(|node| &node.nics).map(|nic| nic.rate.0 as f64);
-        let slowest = rates().fold(f64::INFINITY, f64::min);
-        Self { first, rates: rates().map(|rate| rate / slowest).collect() }
+        let nics = || cluster.nodes.iter().flat_map(|node| &node.nics);
+        let slowest = nics().map(|nic| nic.rate.0 as f64).fold(f64::INFINITY, f64::min);
+        let rate = |rate: Rate| rate.0 as f64 / slowest;
+        let uplink = cluster.uplink();
+        let mut cables = vec![1.0; cluster.switches.len()];
+        for link in cluster.links.iter().filter(|link| cluster.is_uplink(link)) {
+            let ends = [link.a.switch, link.b.switch];
+            let of = ends.into_iter().find(|switch| Some(*switch) != uplink);
+            of.into_iter().for_each(|switch| cables[switch.index()] = rate(link.rate));
+        }
+        let ends = || nics().map(|nic| rate(nic.rate));
+        Self {
+            first,
+            on: nics().map(|nic| nic.switch).collect(),
+            uplink,
+            rates: ends()
+                .chain(ends())
+                .chain([&cables, &cables].into_iter().flatten().copied())
+                .collect(),
+        }
     }
 
     /// What these segments use.
     fn uses(&self, segments: &[Segment], share: f64) -> Uses {
         let number = |node: NodeId, nic: usize| self.first[node.index()] + nic;
-        let ends = segments
-            .iter()
-            .flat_map(|s| [number(s.from, s.nic), self.rates.len() + number(s.to, s.to_nic)]);
-        ends.map(|resource| (resource as u32, share)).collect()
+        let mut uses = Uses::new();
+        for segment in segments {
+            let (from, to) =
+                (number(segment.from, segment.nic), number(segment.to, segment.to_nic));
+            let nics = self.on.len();
+            uses.extend([(from as u32, share), ((nics + to) as u32, share)]);
+            let (s, d) = (self.on[from], self.on[to]);
+            let cables = (self.rates.len() - 2 * nics) / 2;
+            for (switch, first) in [(s, 2 * nics), (d, 2 * nics + cables)] {
+                if s != d && Some(switch) != self.uplink {
+                    uses.push(((first + switch.index()) as u32, share));
+                }
+            }
+        }
+        uses
     }
 }

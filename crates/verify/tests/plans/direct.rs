@@ -11,6 +11,7 @@ use tresse_plan::Plan;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, NODE_INTERFACE};
 use tresse_routing::basic::Basic;
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
+use tresse_topology::path::Path;
 use tresse_verify as verify;
 
 /// All lines of a 3 x 3 affine plane: every two PCs share one of 12 switches.
@@ -332,6 +333,47 @@ fn detours_of_a_flat_neighbourhood_never_cost() {
 }
 
 /// Spares reach all by the cables of the uplink, and one of them takes a place with all addresses kept.
+/// With `use_uplink` detours cross the uplink, primaries never do, and no pair needs it.
+#[test]
+fn detours_across_the_uplink_count_its_cables() {
+    let file = |reflect: &str, uplink: &str, rate: &str| {
+        format!(
+            "[fabric]\ntopology = {{ kind = \"fnn\", wiring = \"0: 0 1\\n1: 0 2\\n2: 1 2\\n3: 0 3\\n4: 1 3\\n5: 2 3\", \
+             uplink = \"{uplink}\" }}\n[routing]\npaths = 3\nreflect = {reflect}\nuse_uplink = true\n\
+             [[node]]\nname = \"n0\"\nnics = [{{ rate = \"1G\" }}, {{ rate = \"{rate}\" }}, {{ rate = \"1G\" }}]\n"
+        )
+    };
+    let demand = "[[demand]]\nfrom = \"n0\"\nto = \"n1\"\n[[demand]]\nfrom = \"n2\"\nto = \"n3\"\n";
+    let build = |text: &str| Plan::build(parse(text, "f").unwrap()).unwrap();
+    for uplink in ["u0", "s4"] {
+        for text in [file("true", uplink, "1G") + demand, file("\"adaptive\"", uplink, "1G")] {
+            let plan = build(&text);
+            let report = verify::check(&plan);
+            assert_eq!(
+                (report.violations.len(), report.reachable),
+                (0, 12),
+                "{:?}",
+                report.violations
+            );
+            assert_eq!((report.max_link_load, report.failures.switch.most_lost), (0, 0));
+            let paths = plan.pairs().flat_map(|(src, dst)| plan.paths(src, dst));
+            let crosses = |path: &Path| path.segments.iter().any(|s| plan.hops(s) > 0);
+            let crossing: Vec<Path> = paths.filter(|path| crosses(path)).collect();
+            assert!(!crossing.is_empty());
+            assert!(crossing.iter().all(|path| path.id.rank > 0 && path.segments.len() == 1));
+        }
+    }
+    // Without third nodes: what the verifier counts on each cable is what the program allowed.
+    let text = file("true", "u0", "1G") + demand + "[[node]]\nname = \"n[0-3]\"\ntransit = false\n";
+    let text =
+        text.replacen("[[node]]\nname = \"n0\"", "[[node]]\nname = \"n0\"\ntransit = false", 1);
+    let text = text.replace("\"n[0-3]\"", "\"n[1-3]\"");
+    let reflect = verify::check(&build(&text)).reflect.unwrap();
+    assert!((reflect.direct - 1.0).abs() < 1e-9 && reflect.optimum.unwrap() > 1.9, "{reflect:?}");
+    assert!(reflect.achieved > 1.9 && reflect.achieved <= reflect.optimum.unwrap() + 1e-6);
+    assert_eq!(reflect.reflectors, 0);
+}
+
 #[test]
 fn spares_are_behind_the_uplink() {
     for (uplink, on_it) in [("u0", 0), ("s3", 3)] {
