@@ -70,6 +70,9 @@ tests/netpipe.sh
 tests/mpi.sh
 tests/nas.sh
 
+echo "== an all-to-all by the schedule of a flat neighbourhood, beside its routing and MPI_Alltoall"
+tests/schedule.sh
+
 echo "== detours as needed beside those of a plan, none, and the optimum"
 tests/reflectors.sh
 
