@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -80,9 +80,7 @@ impl Discover {
         let draft = Discovered::of(&hosts, &wires).draft();
         let draft = draft.map_err(|e| Failure::new(Code::Fault, e.to_string()))?;
         if let Some(path) = &self.output {
-            let file = std::fs::File::options().write(true).create_new(true).open(path);
-            let wrong = |e| Failure::new(Code::Usage, format!("{}: {e}", path.display()));
-            file.and_then(|mut file| file.write_all(draft.as_bytes())).map_err(wrong)?;
+            create(path, &draft)?;
         }
         let mut out = output::stdout();
         let (cables, unseen) = (&*wires.cables, &*wires.unseen);
@@ -105,7 +103,14 @@ impl Discover {
     }
 }
 
-fn expand(text: &str) -> Result<Vec<String>, Failure> {
+/// Writes a file that must not exist yet.
+pub fn create(path: &Path, text: &str) -> Result<(), Failure> {
+    let file = std::fs::File::options().write(true).create_new(true).open(path);
+    let wrong = |e| Failure::new(Code::Usage, format!("{}: {e}", path.display()));
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(wrong)
+}
+
+pub fn expand(text: &str) -> Result<Vec<String>, Failure> {
     tresse_base::hostlist::expand_all(text)
         .map_err(|e| Failure::new(Code::Usage, format!("`{text}`: {e}")))
 }

@@ -1,7 +1,11 @@
 //! The NICs of nodes with what they hear, as their daemons say it.
 
 use tresse_base::units::Mac;
-use tresse_control::{LldpLine, NeighbourList};
+use tresse_cluster::cables::{HostInterface, Sign};
+use tresse_control::{HeardLine, LldpLine, NeighbourList, NicLine};
+
+/// A NIC that listened this long has heard every neighbour: they announce themselves several times in it.
+const PATIENCE_MS: u64 = 5000;
 
 /// The input of a discovery for one node: its NICs, with the LLDP frames that they have received.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,4 +64,33 @@ fn heard(line: &LldpLine) -> Option<LldpSender> {
         mac: line.port_mac.as_ref().unwrap_or(&line.source).parse().ok()?,
         flooded: line.flooded,
     })
+}
+
+/// What a NIC says of its cable, as input of the check of cables.
+#[must_use]
+pub fn interface(nic: &NicLine) -> HostInterface {
+    // Announcements on a VLAN come from all nodes, so they say nothing about this cable.
+    let heard = nic.heard.iter().filter(|line| line.vid.is_none()).filter_map(announcement);
+    // LLDP frames to all stations cross switches, so they say nothing about this cable.
+    let lldp = nic.lldp.iter().filter(|line| !line.flooded);
+    HostInterface {
+        name: nic.name.clone(),
+        mac: nic.mac.as_ref().and_then(|mac| mac.parse().ok()),
+        carrier: nic.carrier,
+        patient: nic.listening_ms.is_some_and(|ms| ms >= PATIENCE_MS),
+        signs: lldp.map(introduction).chain(heard).collect(),
+    }
+}
+
+fn announcement(line: &HeardLine) -> Option<Sign> {
+    Some(Sign::Announcement { mac: line.mac.parse().ok()?, foreign: line.foreign })
+}
+
+fn introduction(line: &LldpLine) -> Sign {
+    Sign::Lldp {
+        system: line.system.clone(),
+        port: line.port.clone(),
+        port_mac: line.port_mac.as_ref().and_then(|mac| mac.parse().ok()),
+        description: line.description.clone(),
+    }
 }

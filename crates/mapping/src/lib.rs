@@ -10,5 +10,6 @@ pub mod draft;
 pub mod host;
 pub mod pasted;
 mod port;
+pub mod remap;
 pub mod table;
 pub mod wires;
