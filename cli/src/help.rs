@@ -22,7 +22,10 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Look",
-        &["status", "failures", "diff", "counters", "monitor", "top", "cables", "discover", "macs"],
+        &[
+            "status", "failures", "diff", "counters", "monitor", "top", "cables", "discover",
+            "remap", "macs",
+        ],
     ),
     ("Mend", &["doctor", "unfuse", "bugreport"]),
     ("Move files", &["copy", "scatter", "gather", "allgather"]),

@@ -68,8 +68,10 @@ pub enum Verb {
     Top(node::Top),
     /// Compare the cables of this node with the cluster file.
     Cables(node::Cables),
-    /// Draft a cluster file from what the nodes hear by LLDP.
+    /// Draft a cluster file from what nodes and switches hear by LLDP.
     Discover(fleet::Discover),
+    /// Compare the cluster file with the wires, and draft the new one.
+    Remap(fleet::Remap),
     /// Print this machine's NICs as a block for the cluster file.
     Macs(node::Macs),
     /// Find what keeps the plan from working on this machine.
@@ -139,6 +141,7 @@ impl Verb {
             Self::Top(verb) => verb.run(json),
             Self::Cables(verb) => verb.run(json),
             Self::Discover(verb) => verb.run(json),
+            Self::Remap(verb) => verb.run(json),
             Self::Macs(verb) => verb.run(json),
             Self::Doctor(verb) => verb.run(json),
             Self::Unfuse(verb) => verb.run(json),

@@ -1,6 +1,8 @@
 //! Fuzz targets for the parsers of files that people and other programs write.
 
 use tresse_base::problem::Problems;
+use tresse_mapping::draft::Discovered;
+use tresse_mapping::wires::Wires;
 use tresse_plan::Plan;
 use tresse_plan::lock::{Lock, tree};
 use tresse_verify::lfts::{Cables, Dump, LftNetwork, LftReport};
@@ -77,5 +79,23 @@ fn well_formed(text: &str, problems: &Problems) {
         assert!(text.get(problem.span.clone()).is_some());
         let help = problem.help.as_deref().expect("a problem has advice");
         assert!(!format!("{problem}{help}").contains(char::is_control));
+    }
+}
+
+/// What switches printed, a switch after each line `==`: whatever it is, the draft of it is text without characters
+/// that act on a terminal, and reading it again gives the same.
+pub fn pasted(text: &str) {
+    let parts = text.split("\n==\n").take(4).enumerate();
+    let tables: Vec<_> = parts
+        .filter_map(|(k, part)| tresse_mapping::pasted::read(&format!("s{k}"), part).ok())
+        .collect();
+    let wires = Wires::of(tables.clone(), &[]);
+    for cable in &wires.cables {
+        assert_ne!(cable.a, cable.b);
+    }
+    if let Ok(draft) = Discovered::of(&[], &wires).draft() {
+        assert!(!draft.contains(|c: char| c.is_control() && c != '\n'), "{draft:?}");
+        let again = Wires::of(tables, &[]);
+        assert_eq!(Discovered::of(&[], &again).draft().as_ref(), Ok(&draft));
     }
 }

@@ -1,15 +1,18 @@
-//! `tresse discover`: drafts a cluster file from the LLDP frames that the nodes receive from
-//! switches and from each other.
+//! `tresse discover`: drafts a cluster file from the LLDP frames that the nodes receive from switches and from each
+//! other, and from the tables of the switches.
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use tresse_cluster::discover::{Discovered, DiscoveredHost, DiscoveredNic, LldpSender};
-use tresse_control::{Client, FORMAT, LldpLine, NeighbourList};
+use tresse_control::{Client, FORMAT};
+use tresse_mapping::cable::SeenCable;
+use tresse_mapping::draft::Discovered;
+use tresse_mapping::host::{self, DiscoveredHost};
+use tresse_mapping::wires::Wires;
 
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{Code, Failure};
@@ -20,19 +23,29 @@ const ROUNDS: usize = 2;
 /// How long to wait until the last frame has arrived.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Arguments of `tresse discover`, which drafts a cluster file from the LLDP frames that the nodes
-/// receive.
+/// Where the cables are to be seen: nodes and switches to ask.
 #[derive(Debug, Args)]
-pub struct Discover {
-    /// The nodes, by the names that the launcher knows: n[00-15] or several.
-    #[arg(required = true, value_name = "NODES")]
-    nodes: Vec<String>,
+pub struct Sources {
+    /// A directory with a file for each switch, of its name, with what its command for LLDP neighbours printed, that for
+    /// its MAC table, or both.
+    #[arg(long, value_name = "DIR")]
+    switches: Option<PathBuf>,
     /// Use only these interfaces: eth[1-4],enp5s0. Default: all Ethernet NICs.
     #[arg(long, value_name = "NICS")]
     nics: Option<String>,
     /// Leave out these interfaces, such as those of the management network.
     #[arg(long, value_name = "NICS")]
     without: Option<String>,
+}
+
+/// Arguments of `tresse discover`, which drafts a cluster file.
+#[derive(Debug, Args)]
+pub struct Discover {
+    /// The nodes, by the names that the launcher knows: n[00-15] or several.
+    #[arg(required_unless_present = "switches", value_name = "NODES")]
+    nodes: Vec<String>,
+    #[command(flatten)]
+    sources: Sources,
     /// Write the draft to this file, which must not exist yet.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -44,6 +57,8 @@ pub struct Discover {
 struct Answer<'a> {
     format: u32,
     cluster: &'a str,
+    cables: &'a [SeenCable],
+    unseen: &'a [String],
 }
 
 impl Discover {
@@ -54,29 +69,24 @@ impl Discover {
             let more = expand(text)?;
             names.extend(more.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
         }
-        let only = self.nics.as_deref().map(set).transpose()?;
-        let without = self.without.as_deref().map_or_else(|| Ok(BTreeSet::new()), set)?;
-        let mut fleet = self.fleet.fleet(self.fleet.without(names)?, None);
-        for _ in 0..ROUNDS {
-            all(&mut fleet, Client::introduce)?;
+        let names = if names.is_empty() { names } else { self.fleet.without(names)? };
+        let mut hosts = Vec::new();
+        // If one fails, all fail, because the draft would lack the cables of that node.
+        for (name, answer) in self.sources.hear(self.fleet.fleet(names, None))? {
+            let failed = |f: Failure| Failure::new(f.code, format!("{name}: {}", f.message));
+            hosts.push(answer.map_err(failed)?);
         }
-        std::thread::sleep(WAIT);
-        let lists = all(&mut fleet, Client::neighbours)?;
-        let wanted = |name: &str| {
-            only.as_ref().is_none_or(|only| only.contains(name)) && !without.contains(name)
-        };
-        let hosts: Vec<DiscoveredHost> =
-            lists.iter().map(|(name, list)| host(name, list, &wanted)).collect();
-        let draft = Discovered::of(&hosts).draft();
+        let wires = self.sources.wires(&hosts)?;
+        let draft = Discovered::of(&hosts, &wires).draft();
         let draft = draft.map_err(|e| Failure::new(Code::Fault, e.to_string()))?;
         if let Some(path) = &self.output {
-            let file = std::fs::File::options().write(true).create_new(true).open(path);
-            let wrong = |e| Failure::new(Code::Usage, format!("{}: {e}", path.display()));
-            file.and_then(|mut file| file.write_all(draft.as_bytes())).map_err(wrong)?;
+            create(path, &draft)?;
         }
         let mut out = output::stdout();
+        let (cables, unseen) = (&*wires.cables, &*wires.unseen);
+        let answer = Answer { format: FORMAT, cluster: &draft, cables, unseen };
         if json {
-            output::json_line(&mut out, &Answer { format: FORMAT, cluster: &draft })?;
+            output::json_line(&mut out, &answer)?;
         } else if let Some(path) = &self.output {
             let next = format!("tresse check {0}", path.display());
             writeln!(
@@ -93,7 +103,14 @@ impl Discover {
     }
 }
 
-fn expand(text: &str) -> Result<Vec<String>, Failure> {
+/// Writes a file that must not exist yet.
+pub fn create(path: &Path, text: &str) -> Result<(), Failure> {
+    let file = std::fs::File::options().write(true).create_new(true).open(path);
+    let wrong = |e| Failure::new(Code::Usage, format!("{}: {e}", path.display()));
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(wrong)
+}
+
+pub fn expand(text: &str) -> Result<Vec<String>, Failure> {
     tresse_base::hostlist::expand_all(text)
         .map_err(|e| Failure::new(Code::Usage, format!("`{text}`: {e}")))
 }
@@ -102,37 +119,33 @@ fn set(text: &str) -> Result<BTreeSet<String>, Failure> {
     expand(text).map(|names| names.into_iter().collect())
 }
 
-/// The answers of all nodes. If one fails, all fail, because the draft would lack the cables of that node.
-fn all<T: Send>(
-    fleet: &mut Fleet,
-    ask: impl Fn(&mut Client) -> Result<T, tresse_control::ClientError> + Sync,
-) -> Result<Vec<(String, T)>, Failure> {
-    let answers = fleet.each(|_| true, ask).into_iter();
-    let named = |(name, answer): (String, Result<T, Failure>)| match answer {
-        Ok(answer) => Ok((name, answer)),
-        Err(failure) => Err(Failure::new(failure.code, format!("{name}: {}", failure.message))),
-    };
-    answers.map(named).collect()
-}
+/// What a node hears, or why it does not say.
+type Heard = Result<DiscoveredHost, Failure>;
 
-fn host(name: &str, list: &NeighbourList, wanted: &impl Fn(&str) -> bool) -> DiscoveredHost {
-    let nics = list.nics.iter().filter(|nic| wanted(&nic.name)).filter_map(|nic| {
-        Some(DiscoveredNic {
-            name: nic.name.clone(),
-            mac: nic.mac.as_ref()?.parse().ok()?,
-            carrier: nic.carrier,
-            heard: nic.lldp.iter().filter_map(heard).collect(),
-        })
-    });
-    DiscoveredHost { name: name.to_owned(), nics: nics.collect() }
-}
+impl Sources {
+    /// Lets every node introduce itself, and returns what each hears.
+    pub fn hear(&self, mut fleet: Fleet) -> Result<Vec<(String, Heard)>, Failure> {
+        let only = self.nics.as_deref().map(set).transpose()?;
+        let without = self.without.as_deref().map_or_else(|| Ok(BTreeSet::new()), set)?;
+        let wanted = |name: &str| {
+            only.as_ref().is_none_or(|only| only.contains(name)) && !without.contains(name)
+        };
+        for _ in 0..ROUNDS {
+            fleet.each(|_| true, Client::introduce);
+        }
+        std::thread::sleep(WAIT);
+        let lists = fleet.each(|_| true, Client::neighbours).into_iter();
+        let heard = |(name, list): (String, Result<_, Failure>)| {
+            let host = list.map(|list| host::host(&name, &list, &wanted));
+            (name, host)
+        };
+        Ok(lists.map(heard).collect())
+    }
 
-fn heard(line: &LldpLine) -> Option<LldpSender> {
-    let described = || line.description.clone().unwrap_or_default();
-    Some(LldpSender {
-        device: line.system.clone().unwrap_or_else(|| line.chassis.clone()),
-        port: if line.port_mac.is_some() { described() } else { line.port.clone() },
-        mac: line.port_mac.as_ref().unwrap_or(&line.source).parse().ok()?,
-        flooded: line.flooded,
-    })
+    /// What the tables of the switches show.
+    pub fn wires(&self, hosts: &[DiscoveredHost]) -> Result<Wires, Failure> {
+        let tables = self.switches.as_deref().map(tresse_switches::pasted).transpose();
+        let tables = tables.map_err(|e| Failure::new(Code::BadFile, e.to_string()))?;
+        Ok(Wires::of(tables.unwrap_or_default(), hosts))
+    }
 }

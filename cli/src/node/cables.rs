@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use clap::Args;
 use tresse_base::id::NodeId;
 use tresse_base::units::Mac;
-use tresse_cluster::cables::{self, By, CableReport, HostInterface, OrderBy, Sign, Verdict};
-use tresse_control::{HeardLine, LldpLine, NeighbourList, NicLine};
+use tresse_cluster::cables::{self, By, CableReport, HostInterface};
+use tresse_control::NeighbourList;
+use tresse_mapping::host::interface;
 use tresse_topology::cluster::Cluster;
 
 use super::answer::Formatted;
@@ -17,9 +18,6 @@ use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::input;
 use crate::output::{self, plain};
-
-/// A NIC that listened this long has heard every neighbour: they announce themselves several times in it.
-const PATIENCE_MS: u64 = 5000;
 
 /// Arguments of `tresse cables`, which compares the cables at this node's NICs with the cluster
 /// file.
@@ -74,33 +72,6 @@ impl Cables {
     }
 }
 
-fn interface(nic: &NicLine) -> HostInterface {
-    // Announcements on a VLAN come from all nodes, so they say nothing about this cable.
-    let heard = nic.heard.iter().filter(|line| line.vid.is_none()).filter_map(announcement);
-    // LLDP frames to all stations cross switches, so they say nothing about this cable.
-    let lldp = nic.lldp.iter().filter(|line| !line.flooded);
-    HostInterface {
-        name: nic.name.clone(),
-        mac: nic.mac.as_ref().and_then(|mac| mac.parse().ok()),
-        carrier: nic.carrier,
-        patient: nic.listening_ms.is_some_and(|ms| ms >= PATIENCE_MS),
-        signs: lldp.map(introduction).chain(heard).collect(),
-    }
-}
-
-fn announcement(line: &HeardLine) -> Option<Sign> {
-    Some(Sign::Announcement { mac: line.mac.parse().ok()?, foreign: line.foreign })
-}
-
-fn introduction(line: &LldpLine) -> Sign {
-    Sign::Lldp {
-        system: line.system.clone(),
-        port: line.port.clone(),
-        port_mac: line.port_mac.as_ref().and_then(|mac| mac.parse().ok()),
-        description: line.description.clone(),
-    }
-}
-
 fn text(out: &mut impl Write, report: &CableReport) -> io::Result<()> {
     writeln!(out, "node {}", report.node)?;
     let mut table = output::table(["NIC", "EXPECTED", "FOUND", "BY", "VERDICT", ""]);
@@ -119,7 +90,7 @@ fn text(out: &mut impl Write, report: &CableReport) -> io::Result<()> {
             words = format!("not heard: {}", nic.silent.join(", "));
         }
         let found = nic.found.as_ref().map_or_else(|| "-".into(), ToString::to_string);
-        let cells = [&name, &nic.expected.to_string(), &found, by, verdict(nic.verdict), &words];
+        let cells = [&name, &nic.expected.to_string(), &found, by, nic.verdict.word(), &words];
         table.add_row(cells.map(|cell: &str| plain(cell).into_owned()));
     }
     writeln!(out, "{table}")?;
@@ -133,30 +104,7 @@ fn text(out: &mut impl Write, report: &CableReport) -> io::Result<()> {
         .collect();
     if let Some(by) = report.order_by {
         writeln!(out, "NIC order found: {}", order.join(", "))?;
-        writeln!(out, "  {}", advice(by))?;
+        writeln!(out, "  {}", by.advice())?;
     }
     Ok(())
-}
-
-const fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Ok => "OK",
-        Verdict::Swapped => "swapped",
-        Verdict::Missing => "missing",
-        Verdict::Extra => "extra",
-        Verdict::Unknown => "unknown",
-    }
-}
-
-const fn advice(by: OrderBy) -> &'static str {
-    match by {
-        OrderBy::Mac => {
-            "the kernel found the NICs in another order: give them the names of the file by their \
-             MACs (systemd.link, udev), or change the names in the file"
-        }
-        OrderBy::Cable => {
-            "swap the cables; or, where the kernel found the NICs in another order than the file \
-             says, change the names or MACs in the file, or name them by MAC (systemd.link, udev)"
-        }
-    }
 }

@@ -53,7 +53,7 @@ impl Plan {
             if json {
                 output::json_line(&mut out, &slice)?;
             } else {
-                slice_text(&mut out, &slice)?;
+                out.write_all(tresse_slice::text(&slice).as_bytes())?;
             }
         } else if json {
             output::json_line(&mut out, &plan.view())?;
@@ -144,43 +144,5 @@ fn plan_text(out: &mut impl Write, plan: &tresse_plan::Plan) -> Result<(), Failu
         }
     }
     writeln!(out, "{table}")?;
-    Ok(())
-}
-
-fn slice_text(out: &mut impl Write, slice: &tresse_slice::Slice) -> Result<(), Failure> {
-    let wanted = &slice.wanted;
-    writeln!(out, "node {}, generation {}", slice.node, slice.generation)?;
-    for (name, link) in &wanted.links {
-        writeln!(out, "link {name} mtu {} ({})", link.mtu, link.alias)?;
-    }
-    for (interface, address) in &wanted.addresses {
-        writeln!(out, "address {address} on {interface}")?;
-    }
-    for ((interface, address), neighbour) in &wanted.neighbours {
-        writeln!(out, "neighbour {address} on {interface} is {}", neighbour.mac)?;
-    }
-    for ((dst, metric), route) in &wanted.all_routes() {
-        let nexthops: Vec<_> =
-            route.nexthops.iter().map(|l| format!("via {} on {}", l.via, l.interface)).collect();
-        writeln!(out, "route {dst} metric {metric} mtu {} {}", route.mtu, nexthops.join(", "))?;
-    }
-    for ((table, dst), nexthop) in wanted.table_routes() {
-        writeln!(out, "route {dst} table {table} via {} on {}", nexthop.via, nexthop.interface)?;
-    }
-    for rule in wanted.rules() {
-        writeln!(out, "rule {rule}")?;
-    }
-    for rule in wanted.source_rules() {
-        writeln!(out, "rule {rule}")?;
-    }
-    for rule in &wanted.guard {
-        writeln!(out, "rule {rule}")?;
-    }
-    for (address, nic) in &wanted.mptcp.endpoints {
-        writeln!(out, "endpoint {address} subflow, on {nic}")?;
-    }
-    for (key, value) in &wanted.sysctls {
-        writeln!(out, "sysctl {key} = {value}")?;
-    }
     Ok(())
 }

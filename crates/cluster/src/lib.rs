@@ -1,10 +1,9 @@
 //! The cluster file: parses it into a resolved [`Cluster`](tresse_topology::cluster::Cluster) or reports all of its
-//! problems (DESIGN section 3), describes it by a JSON Schema, formats it, checks the cables of a node against it
-//! ([`cables`]) and drafts one from the LLDP frames that nodes receive ([`discover`]).
+//! problems (DESIGN section 3), describes it by a JSON Schema, formats it and checks the cables of a node against it
+//! ([`cables`]).
 #![forbid(unsafe_code)]
 
 pub mod cables;
-pub mod discover;
 mod file;
 mod format;
 mod guess;
@@ -22,6 +21,7 @@ mod tests;
 mod wiring;
 
 pub use format::format;
+pub use limits::NAME as NAME_BYTES;
 pub use parse::{parse, text_of};
 pub use replaced::{mended, replaced};
 pub use resolve::{name_fault, strategy_name};

@@ -47,7 +47,7 @@ pub(super) const NIC_NAME: usize = 15;
 pub(super) const NOT_NIC_NAMES: [&str; 6] =
     [".", "..", "all", "default", "lo", tresse_base::kernel::NODE_INTERFACE];
 /// Bytes of a switch or node name (RFC 1123 label).
-pub(crate) const NAME: usize = 63;
+pub const NAME: usize = 63;
 /// NICs of one fabric.
 pub(super) const NICS: u32 = 1 << 18;
 /// Switch-to-switch cables listed in the file.

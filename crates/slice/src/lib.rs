@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod slice;
+mod text;
 pub mod watch;
 
 pub use slice::{Slice, SliceInterface, first_hop};
+pub use text::text;

@@ -27,6 +27,23 @@ pub enum OrderBy {
     Cable,
 }
 
+impl OrderBy {
+    /// Returns what to do about it.
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Mac => {
+                "the kernel found the NICs in another order: give them the names of the file by their \
+                 MACs (systemd.link, udev), or change the names in the file"
+            }
+            Self::Cable => {
+                "swap the cables; or, where the kernel found the NICs in another order than the file \
+                 says, change the names or MACs in the file, or name them by MAC (systemd.link, udev)"
+            }
+        }
+    }
+}
+
 /// An order of NICs that differs from the file's. Without names there is none.
 pub(super) struct Order {
     pub(super) names: Vec<Named>,

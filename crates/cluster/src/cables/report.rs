@@ -22,6 +22,20 @@ pub enum Verdict {
     Unknown,
 }
 
+impl Verdict {
+    /// Returns the word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Swapped => "swapped",
+            Self::Missing => "missing",
+            Self::Extra => "extra",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// The result of the cable check for one NIC of the cluster file: where its cable should end, where it ends, and the
 /// verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

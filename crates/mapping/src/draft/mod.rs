@@ -9,11 +9,14 @@
 //! | from NICs in any other combination | with these NICs on a switch that sends no LLDP |
 //! | none | unknown |
 //!
-//! Cables between switches cannot be discovered. If all cables join nodes directly, the kind of topology that they
-//! form (ring, torus, ...) is recognised. Names come from other machines, so invalid characters in them are replaced.
+//! The tables of switches, if they are given ([`Wires`]), say where the NICs are that hear no switch, and which cables
+//! there are between switches. If all cables join nodes directly, the kind of topology that they form (ring, torus,
+//! ...) is recognised. Names come from other machines, so invalid characters in them are replaced.
 
 pub mod emit;
+mod names;
 mod shape;
+mod switches;
 #[cfg(test)]
 mod tests;
 
@@ -22,40 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::units::Mac;
 use tresse_topology::Components;
 
-/// The input of a discovery for one node: its NICs, with the LLDP frames that they have received.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiscoveredHost {
-    /// The name by which the node is reached.
-    pub name: String,
-    /// Its NICs, in order.
-    pub nics: Vec<DiscoveredNic>,
-}
-
-/// A NIC of a node, with the LLDP neighbours that it hears.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiscoveredNic {
-    /// The interface.
-    pub name: String,
-    /// Its MAC.
-    pub mac: Mac,
-    /// Whether it has carrier.
-    pub carrier: bool,
-    /// The LLDP neighbours.
-    pub heard: Vec<LldpSender>,
-}
-
-/// A sender whose LLDP frames a NIC has received: a switch port, or a NIC of another node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LldpSender {
-    /// The device's name, or else its chassis id.
-    pub device: String,
-    /// Its port, or the port's description if the port is a MAC.
-    pub port: String,
-    /// The MAC of the port.
-    pub mac: Mac,
-    /// Whether the frame was sent to all stations.
-    pub flooded: bool,
-}
+use crate::host::{DiscoveredHost, DiscoveredNic, LldpSender};
+use crate::wires::Wires;
 
 /// Identifies a NIC by the index of its host and its index there.
 type At = (usize, usize);
@@ -80,15 +51,16 @@ enum End {
 #[derive(Debug, Clone)]
 pub struct Discovered<'a> {
     hosts: &'a [DiscoveredHost],
+    wires: &'a Wires,
     ends: BTreeMap<At, End>,
     /// Pairs of switches with names, of which NICs hear each other.
     joined: BTreeSet<(String, String)>,
 }
 
 impl<'a> Discovered<'a> {
-    /// Evaluates what these hosts hear. O(everything heard).
+    /// Evaluates what these hosts hear, beside what the tables of switches show. O(everything heard).
     #[must_use]
-    pub fn of(hosts: &'a [DiscoveredHost]) -> Self {
+    pub fn of(hosts: &'a [DiscoveredHost], wires: &'a Wires) -> Self {
         let all = hosts.iter().enumerate().flat_map(|(host, of)| {
             of.nics.iter().enumerate().map(move |(nic, it)| ((host, nic), it))
         });
@@ -135,8 +107,30 @@ impl<'a> Discovered<'a> {
                 *end = End::Silent(*first.entry(root).or_insert(*at));
             }
         }
+        for (at, end) in &mut ends {
+            let mac = hosts[at.0].nics[at.1].mac;
+            match (&end, wires.stations.get(&mac)) {
+                (End::Switch { device, port }, _) => {
+                    let device = wires.name_of(device).to_owned();
+                    *end = End::Switch { device, port: port.clone() };
+                }
+                (End::Unknown | End::Silent(_) | End::Peer(_), Some(port)) => {
+                    *end = End::Switch { device: port.switch.clone(), port: port.port.clone() };
+                }
+                _ => {}
+            }
+        }
         let joined = joined(&ends, all, &other);
-        Self { hosts, ends, joined }
+        Self { hosts, wires, ends, joined }
+    }
+
+    /// The switch and port at which a NIC's cable ends, by host and NIC, as far as it is known.
+    #[must_use]
+    pub fn port_of(&self, host: usize, nic: usize) -> Option<(&str, &str)> {
+        match self.ends.get(&(host, nic))? {
+            End::Switch { device, port } => Some((device, port)),
+            _ => None,
+        }
     }
 
     fn nic(&self, (host, nic): At) -> &DiscoveredNic {

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::names::{comment, fresh, plain};
 use super::shape::{Shape, one_sided, recognise};
+use super::switches::Switches;
 use super::{At, Discovered, End};
-use crate::limits;
+use crate::cable::SeenBy;
 
 /// Why no draft of a cluster file can be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,14 +41,15 @@ impl Discovered<'_> {
     /// As [`DraftError`] lists.
     pub fn draft(&self) -> Result<String, DraftError> {
         let hosts = self.hosts.len();
-        if self.ends.values().all(|end| matches!(end, End::Unknown | End::Unplugged)) {
+        let nothing = self.ends.values().all(|end| matches!(end, End::Unknown | End::Unplugged));
+        if nothing && self.wires.cables.is_empty() {
             return Err(DraftError::Nothing { hosts });
         }
         if let Some(shape) = recognise(self) {
             return Ok(self.head() + &self.of_shape(&shape));
         }
-        let switched =
-            self.ends.values().any(|end| matches!(end, End::Switch { .. } | End::Silent(_)));
+        let switched = !self.wires.is_empty()
+            || self.ends.values().any(|end| matches!(end, End::Switch { .. } | End::Silent(_)));
         if !switched {
             return Err(DraftError::Shape { hosts, cables: self.cables().join("\n") });
         }
@@ -58,7 +61,7 @@ impl Discovered<'_> {
             "# A draft by `tresse discover`: look through it before it is used.\n".to_owned();
         for (at, end) in &self.ends {
             let why = match end {
-                End::Unknown => "has carrier but receives no LLDP: left out",
+                End::Unknown => "has carrier, and nothing says where its cable ends: left out",
                 End::Unplugged => "has no carrier: left out",
                 _ => continue,
             };
@@ -67,6 +70,16 @@ impl Discovered<'_> {
         for (at, peer) in one_sided(self) {
             let (at, peer) = (self.name(at), self.name(peer));
             let _ = writeln!(text, "# {at} hears {peer} alone, which does not hear it");
+        }
+        for unseen in &self.wires.unseen {
+            let _ = writeln!(text, "# not seen: {}", comment(unseen));
+        }
+        let nics: BTreeSet<_> =
+            self.hosts.iter().flat_map(|h| &h.nics).map(|nic| nic.mac).collect();
+        let strangers = self.wires.stations.iter().filter(|(mac, _)| !nics.contains(mac));
+        for (mac, port) in strangers {
+            let words = comment(&port.words());
+            let _ = writeln!(text, "# at {words} is {mac}, which no node that was asked has");
         }
         text
     }
@@ -109,16 +122,28 @@ impl Discovered<'_> {
     }
 
     fn of_switches(&self) -> String {
-        let switches = self.switches();
+        let switches = Switches::of(self);
         let mut text = "[fabric]\ntopology = { kind = \"explicit\" }\n".to_owned();
-        if self.joined.is_empty() && switches.ports.len() > 1 {
+        if self.joined.is_empty() && self.wires.cables.is_empty() && switches.ports.len() > 1 {
             // No frame crossed from one switch to another.
             text += "\n[routing]\nstrategy = \"direct\"\n";
         }
+        for (cable, [a, b]) in self.wires.cables.iter().zip(&switches.links) {
+            let by = match cable.by {
+                SeenBy::BothEnds => "by LLDP from both ends",
+                SeenBy::OneEnd => "by LLDP from one end alone",
+                SeenBy::ForwardingTables => "by forwarding tables",
+            };
+            let names = [&cable.a, &cable.b].map(|end| comment(&end.words())).join(", ");
+            let _ = writeln!(text, "\n# {by}: {names}\n[[link]]\na = \"{a}\"\nb = \"{b}\"");
+        }
         let mut spare: BTreeMap<&String, u32> = BTreeMap::new();
         for (a, b) in &self.joined {
-            let [a, b] = [a, b].map(|device| {
-                let name = &switches.named[device];
+            let names = [a, b].map(|device| &switches.named[device]);
+            if switches.are_joined(names) {
+                continue;
+            }
+            let [a, b] = names.map(|name| {
                 let port = spare.entry(name).or_insert_with(|| switches.last_port(name));
                 *port += 1;
                 format!("{name}:{port}")
@@ -142,7 +167,7 @@ impl Discovered<'_> {
                 .collect();
             let name = fresh(&plain(&of.name), &names);
             if nics.is_empty() {
-                let _ = writeln!(text, "\n# {name} receives no LLDP: left out");
+                let _ = writeln!(text, "\n# {name} is at no switch that is seen: left out");
                 continue;
             }
             let _ = writeln!(text, "\n[[node]]\nname = \"{name}\"\nnics = [");
@@ -162,95 +187,4 @@ impl Discovered<'_> {
         }
         text
     }
-
-    /// Names for the switches, and a port for each NIC: that which the switch names, if it does and no other
-    /// NIC has it.
-    fn switches(&self) -> Switches {
-        let mut switches = Switches::default();
-        let hosts: BTreeSet<String> = self.hosts.iter().map(|host| plain(&host.name)).collect();
-        // Named ports are assigned first; other NICs get the ports that are left.
-        let mut ends: Vec<(&At, &End)> = self.ends.iter().collect();
-        let named = |end: &End| matches!(end, End::Switch { port, .. } if number(port).is_some());
-        ends.sort_by_key(|(_, end)| !named(end));
-        for (at, end) in ends {
-            let (name, wanted) = match end {
-                End::Switch { device, port } => {
-                    let known = switches.named.get(device).cloned();
-                    let name = known.unwrap_or_else(|| {
-                        let taken = switches.ports.keys().chain(&hosts).cloned().collect();
-                        fresh(&plain(device), &taken)
-                    });
-                    switches.named.insert(device.clone(), name.clone());
-                    (name, number(port))
-                }
-                End::Silent(first) => {
-                    let known = switches.of_first.get(first).cloned();
-                    let name = known.unwrap_or_else(|| {
-                        let taken = switches.ports.keys().chain(&hosts).cloned().collect();
-                        fresh(&format!("s{}", switches.of_first.len()), &taken)
-                    });
-                    switches.of_first.insert(*first, name.clone());
-                    switches.silent.insert(name.clone());
-                    (name, None)
-                }
-                _ => continue,
-            };
-            let ports = switches.ports.entry(name.clone()).or_default();
-            let port = wanted.filter(|port| !ports.contains(port)).unwrap_or_else(|| {
-                (1..).find(|port| !ports.contains(port)).expect("numbers do not end")
-            });
-            ports.insert(port);
-            switches.at.insert(*at, (name, port));
-        }
-        switches
-    }
-}
-
-#[derive(Debug, Default)]
-struct Switches {
-    /// By what they call themselves.
-    named: BTreeMap<String, String>,
-    /// Of those that do not, by their first NIC.
-    of_first: BTreeMap<At, String>,
-    silent: BTreeSet<String>,
-    /// Ports in use.
-    ports: BTreeMap<String, BTreeSet<u32>>,
-    at: BTreeMap<At, (String, u32)>,
-}
-
-impl Switches {
-    fn last_port(&self, name: &str) -> u32 {
-        self.ports.get(name).and_then(|ports| ports.last()).copied().unwrap_or(0)
-    }
-}
-
-/// Returns the last number in the name of a port: `Gi1/0/3`, `swp3`, `3`.
-fn number(port: &str) -> Option<u32> {
-    let end = port.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let digits = end.len() - end.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let number = end[end.len() - digits..].parse().ok()?;
-    (1..=limits::PORTS).contains(&number).then_some(number)
-}
-
-/// Returns the text as a name that is valid in the cluster file.
-fn plain(name: &str) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    let name: String =
-        name.chars().map(|c| if fits(c) { c } else { '-' }).take(limits::NAME).collect();
-    match name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        true => name,
-        false => format!("x{}", &name[..name.len().min(limits::NAME - 1)]),
-    }
-}
-
-/// Returns the name, with a number appended if the name is taken.
-fn fresh(name: &str, taken: &BTreeSet<String>) -> String {
-    if !taken.contains(name) {
-        return name.to_owned();
-    }
-    let numbered = (2..).map(|k| {
-        let end = format!("-{k}");
-        format!("{}{end}", &name[..name.len().min(limits::NAME - end.len())])
-    });
-    numbered.into_iter().find(|name| !taken.contains(name)).expect("numbers do not end")
 }

@@ -6,6 +6,8 @@ use tresse_topology::cluster::Cluster;
 
 use super::emit::DraftError;
 use super::*;
+use crate::table::{Neighbour, SwitchTable};
+use crate::wires::Wires;
 
 fn mac(host: usize, nic: usize) -> Mac {
     Mac([2, 0, 0, host as u8, 0, nic as u8])
@@ -17,7 +19,7 @@ fn introduced(from: Mac, flooded: bool) -> LldpSender {
 
 /// What hosts hear that are cabled as a cluster file says, each with its NICs and the hosts in another order.
 fn cabled(file: &str, seed: u64) -> (Cluster, Vec<DiscoveredHost>) {
-    let cluster = crate::parse(file, "truth").unwrap();
+    let cluster = tresse_cluster::parse(file, "truth").unwrap();
     let mut hosts: Vec<DiscoveredHost> = (0..cluster.nodes.len())
         .map(|node| {
             let nics = cluster.nodes[node].nics.iter().enumerate().map(|(k, nic)| DiscoveredNic {
@@ -62,7 +64,7 @@ fn wires(cluster: &Cluster) -> BTreeSet<BTreeSet<Mac>> {
 }
 
 fn draft(hosts: &[DiscoveredHost]) -> String {
-    Discovered::of(hosts).draft().unwrap()
+    Discovered::of(hosts, &Wires::default()).draft().unwrap()
 }
 
 /// As an operator edits it.
@@ -73,7 +75,7 @@ fn with_links(text: &str) -> String {
 }
 
 fn parsed(text: &str) -> Cluster {
-    crate::parse(text, "draft").unwrap_or_else(|e| panic!("{e}\n{text}"))
+    tresse_cluster::parse(text, "draft").unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 #[test]
@@ -146,7 +148,9 @@ fn switches_that_speak_are_named_with_their_ports() {
     };
     let hosts = [host(0, ["Gi1/0/3", "swp7"]), host(1, ["Gi2/0/3", "08:00:00:00:00:00"])];
     let text = draft(&hosts);
-    assert!(crate::parse(&text, "draft").unwrap_err().to_string().contains("no cable joins"));
+    assert!(
+        tresse_cluster::parse(&text, "draft").unwrap_err().to_string().contains("no cable joins")
+    );
     let cluster = parsed(&with_links(&text));
     let place = |node: usize, nic: usize| {
         let nic = &cluster.nodes[node].nics[nic];
@@ -167,17 +171,82 @@ fn what_cannot_be_drafted_says_why() {
     for nic in hosts.iter_mut().flat_map(|host| &mut host.nics) {
         nic.heard.clear();
     }
-    assert_eq!(Discovered::of(&hosts).draft(), Err(DraftError::Nothing { hosts: 4 }));
+    assert_eq!(
+        Discovered::of(&hosts, &Wires::default()).draft(),
+        Err(DraftError::Nothing { hosts: 4 })
+    );
     // One cable of a ring is missing: a chain, which is a mesh of one dimension. Two: nothing.
     let (_, mut hosts) = cabled("[fabric]\ntopology = { kind = \"full-mesh\", nodes = 5 }\n", 1);
     let (a, b) = (hosts[0].nics[0].mac, hosts[0].nics[0].heard[0].mac);
     for nic in hosts.iter_mut().flat_map(|host| &mut host.nics) {
         nic.carrier &= ![a, b].contains(&nic.mac);
     }
-    let error = Discovered::of(&hosts).draft().unwrap_err();
+    let error = Discovered::of(&hosts, &Wires::default()).draft().unwrap_err();
     assert!(
         matches!(&error, DraftError::Shape { hosts: 5, cables } if cables.lines().count() == 9)
     );
+}
+
+/// An irregular fabric whose switches tell their neighbours: the draft has its cables and places, to the port.
+#[test]
+fn tables_of_switches_give_the_whole_fabric() {
+    let file = "[fabric]\ntopology = { kind = \"irregular\", switches = 16, ports = 8, nodes_per_switch = 4, seed = 1 }\n";
+    let truth = tresse_cluster::parse(file, "truth").unwrap();
+    let name = |id: tresse_base::id::SwitchId| truth.switch(id).name.clone();
+    let table = |switch: usize| {
+        let mut table =
+            SwitchTable { lldp: true, ..SwitchTable::new(&truth.switches[switch].name) };
+        let here = |link: &tresse_topology::cluster::Link| [(link.a, link.b), (link.b, link.a)];
+        for (a, b) in truth.links.iter().flat_map(here).filter(|(a, _)| a.switch.index() == switch)
+        {
+            table.hear(Neighbour {
+                port: format!("p{}", a.port),
+                system: Some(name(b.switch)),
+                far: vec![format!("p{}", b.port)],
+                ..Neighbour::default()
+            });
+        }
+        table
+    };
+    let hosts: Vec<DiscoveredHost> = truth
+        .nodes
+        .iter()
+        .map(|node| {
+            let speaks = |nic: &tresse_topology::cluster::Nic| LldpSender {
+                device: name(nic.switch),
+                port: format!("p{}", nic.port),
+                mac: Mac([2, 9, 0, 0, 0, nic.switch.0 as u8]),
+                flooded: false,
+            };
+            let nic = |nic: &tresse_topology::cluster::Nic| DiscoveredNic {
+                name: nic.name.clone(),
+                mac: nic.mac,
+                carrier: true,
+                heard: vec![speaks(nic)],
+            };
+            DiscoveredHost { name: node.name.clone(), nics: node.nics.iter().map(nic).collect() }
+        })
+        .collect();
+    let wires = Wires::of((0..truth.switches.len()).map(table).collect(), &hosts);
+    let text = Discovered::of(&hosts, &wires).draft().unwrap();
+    let found = parsed(&text);
+    let links = |cluster: &Cluster| -> BTreeSet<BTreeSet<(String, u32)>> {
+        let end = |port: tresse_topology::cluster::Port| {
+            (cluster.switch(port.switch).name.clone(), port.port)
+        };
+        cluster.links.iter().map(|link| [end(link.a), end(link.b)].into()).collect()
+    };
+    let places = |cluster: &Cluster| -> Vec<(String, Mac, String, u32)> {
+        let nics =
+            cluster.nodes.iter().flat_map(|node| node.nics.iter().map(move |nic| (node, nic)));
+        nics.map(|(node, nic)| {
+            (node.name.clone(), nic.mac, cluster.switch(nic.switch).name.clone(), nic.port)
+        })
+        .collect()
+    };
+    assert_eq!(links(&found), links(&truth), "{text}");
+    assert_eq!(places(&found), places(&truth), "{text}");
+    assert!(!text.contains("not seen") && !text.contains("# [[link]]"), "{text}");
 }
 
 fn any_host() -> impl Strategy<Value = DiscoveredHost> {
@@ -204,7 +273,60 @@ fn any_host() -> impl Strategy<Value = DiscoveredHost> {
     })
 }
 
+fn any_table() -> impl Strategy<Value = SwitchTable> {
+    let heard = (
+        "[a-z0-9/]{0,5}",
+        proptest::option::of("\\PC{0,9}"),
+        proptest::collection::vec("\\PC{0,6}", 0..3),
+    );
+    let heard = heard.prop_map(|(port, system, far)| Neighbour {
+        port,
+        system,
+        far,
+        ..Neighbour::default()
+    });
+    let learned = ("[a-z0-9]{1,3}", 0..5_usize).prop_map(|(port, nic)| crate::table::Learned {
+        port,
+        mac: mac(0, nic),
+        vid: None,
+    });
+    let of = (
+        "\\PC{1,9}",
+        proptest::collection::vec(heard, 0..4),
+        proptest::collection::vec(learned, 0..6),
+    );
+    of.prop_map(|(name, heard, learned)| {
+        let mut table = SwitchTable::new(&name);
+        heard.into_iter().for_each(|heard| table.hear(heard));
+        learned.into_iter().for_each(|learned| table.learn(learned));
+        table.lldp = !table.neighbours.is_empty();
+        table.fdb = !table.learned.is_empty();
+        table
+    })
+}
+
 proptest! {
+    /// Outsiders can say what they like.
+    #[test]
+    fn every_draft_with_tables_is_a_cluster_file(
+        mut hosts in proptest::collection::vec(any_host(), 1..4),
+        tables in proptest::collection::vec(any_table(), 0..4),
+    ) {
+        for (host, of) in hosts.iter_mut().enumerate() {
+            for (nic, it) in of.nics.iter_mut().enumerate() {
+                it.mac = mac(host, nic);
+            }
+        }
+        let wires = Wires::of(tables, &hosts);
+        if let Ok(text) = Discovered::of(&hosts, &wires).draft() {
+            let read = tresse_cluster::parse(&with_links(&text), "draft");
+            let words = read.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            let apart = words.lines().filter(|line| !line.starts_with(' '));
+            let apart = apart.clone().all(|line| line.contains("no cable joins") || line.contains("fabric without nodes"));
+            prop_assert!(apart, "{words}\n{text}");
+        }
+    }
+
     /// Outsiders can say what they like.
     #[test]
     fn every_draft_is_a_cluster_file(mut hosts in proptest::collection::vec(any_host(), 1..4)) {
@@ -213,8 +335,8 @@ proptest! {
                 it.mac = mac(host, nic);
             }
         }
-        if let Ok(text) = Discovered::of(&hosts).draft() {
-            let read = crate::parse(&with_links(&text), "draft");
+        if let Ok(text) = Discovered::of(&hosts, &Wires::default()).draft() {
+            let read = tresse_cluster::parse(&with_links(&text), "draft");
             // Where nobody hears of a cable between two switches, the draft cannot have one.
             let words = read.as_ref().err().map(ToString::to_string).unwrap_or_default();
             let apart = words.lines().filter(|line| !line.starts_with(' '));

@@ -1,0 +1,107 @@
+//! `tresse remap`: compares the cluster file with the wires, and drafts file and lock as the wires are.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use tresse_control::FORMAT;
+use tresse_mapping::remap::{self, RemapError, Report, Sight};
+use tresse_plan::Comparison;
+
+use super::FleetArgs;
+use super::discover::{Sources, create, expand};
+use crate::fail::{Code, Failure};
+use crate::input::{self, ClusterArgs};
+use crate::output::{self, plain};
+
+/// Arguments of `tresse remap`, which compares the cluster file with the wires.
+#[derive(Debug, Args)]
+pub struct Remap {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// New nodes to ask beside those of the file, by the names that the launcher knows.
+    #[arg(value_name = "NODES")]
+    nodes: Vec<String>,
+    #[command(flatten)]
+    sources: Sources,
+    /// Switches and nodes that are away for a while only: they stay in the draft.
+    #[arg(long, value_name = "NAMES")]
+    keep: Option<String>,
+    /// Write the drafts of file and lock into this directory. Default: beside the file, as FILE.new and tresse.lock.new.
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    fleet: FleetArgs,
+}
+
+impl Remap {
+    /// Looks, compares, prints, and writes the drafts if anything changed; then exits with 1.
+    pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        let file = &self.cluster.file;
+        let text = input::read_text(file)?;
+        let cluster = input::parse(&input::with_wiring(text.clone(), file)?, file)?;
+        let mut names: Vec<String> = self.fleet.nodes(&cluster)?;
+        for more in &self.nodes {
+            names.extend(expand(more)?);
+        }
+        let mut hosts = Vec::new();
+        let mut away = BTreeSet::new();
+        for (name, answer) in self.sources.hear(self.fleet.fleet(names, Some(&cluster)))? {
+            match answer {
+                Ok(host) => hosts.push(host),
+                Err(f) if f.code == Code::Unreachable && cluster.node_named(&name).is_some() => {
+                    away.insert(name);
+                }
+                Err(f) => return Err(Failure::new(f.code, format!("{name}: {}", f.message))),
+            }
+        }
+        let keep = self.keep.as_deref().map_or_else(|| Ok(Vec::new()), expand)?;
+        let keep = keep.into_iter().collect();
+        let wires = self.sources.wires(&hosts)?;
+        let sight = Sight { cluster: &cluster, hosts: &hosts, keep: &keep, wires: &wires };
+        let wrong = |e: RemapError| Failure::new(Code::BadFile, format!("{}: {e}", file.display()));
+        let mut remap = remap::Remap::of(sight).map_err(wrong)?;
+        let mut code = Code::Fine;
+        let (mut comparison, mut written) = (None, [None, None]);
+        if !remap.changes.is_empty() {
+            let draft = remap.draft(sight, &text).map_err(wrong)?;
+            let [new, lock_path] = self.drafts();
+            let lock = self.cluster.read_lock()?;
+            let old = input::build(cluster.clone(), &lock, file)?;
+            let lock = old.lock(&lock);
+            let plan = input::build(input::parse(&draft, &new)?, &lock, &new)?;
+            remap.count(&old, &plan);
+            create(&new, &draft)?;
+            create(&lock_path, &plan.lock(&lock).emit())?;
+            away.retain(|name| plan.cluster().node_named(name).is_some());
+            comparison = Some(Comparison::of(&old, &plan));
+            written = [Some(new), Some(lock_path)];
+            code = Code::Fault;
+        }
+        let (changes, unknown) = (&*remap.changes, &*remap.unknown);
+        let ([cluster, lock], steps) = (written, Vec::new());
+        let report = Report { format: FORMAT, changes, unknown, comparison, cluster, lock, steps };
+        let report = report.with_steps(file, &output::hostlist(&away));
+        let mut out = output::stdout();
+        if json {
+            output::json_line(&mut out, &report)?;
+        } else {
+            report.to_string().lines().try_for_each(|line| writeln!(out, "{}", plain(line)))?;
+        }
+        out.flush()?;
+        Ok(code)
+    }
+
+    /// The paths of the drafts of file and lock.
+    fn drafts(&self) -> [PathBuf; 2] {
+        [self.cluster.file.clone(), self.cluster.lock_path()].map(|path| match &self.output {
+            Some(directory) => directory.join(path.file_name().unwrap_or_default()),
+            None => {
+                let mut name = path.into_os_string();
+                name.push(".new");
+                name.into()
+            }
+        })
+    }
+}

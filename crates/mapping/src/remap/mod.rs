@@ -1,0 +1,88 @@
+//! Compares a cluster file with the wires, and drafts the file as the wires are (in-transit-buffers, section 2: the
+//! adapters discover the configuration and check it for changes).
+//!
+//! A part came if it is seen and the file lacks it. It is gone only if something that should see it does not; what
+//! nothing looks at is unknown, and stays in the draft as the file has it:
+//!
+//! | part | gone if |
+//! |---|---|
+//! | switch | it is not heard, and the LLDP table of each of its neighbours has nothing or another switch at the port to it; of the nodes on it none hears anything there |
+//! | cable between switches | one end is joined to another port, or no end that can hear the other one does |
+//! | NIC | it is elsewhere; or its node answers, and it has no carrier; or its switch is gone; or its node does not answer, and the forwarding table has nothing, or another station, at its port |
+//! | node | all its NICs are gone |
+
+mod cables;
+mod change;
+mod draft;
+mod look;
+mod nodes;
+mod pairs;
+mod report;
+mod sight;
+#[cfg(test)]
+mod tests;
+
+use tresse_plan::Plan;
+use tresse_topology::cluster::TopologyShape;
+
+use self::change::Delta;
+pub use self::change::{Change, ChangeKind, Part};
+use self::look::Look;
+pub use self::report::Report;
+pub use self::sight::{RemapError, Sight};
+use crate::draft::Discovered;
+
+/// The result of a comparison of file and wires.
+#[derive(Debug, Clone)]
+pub struct Remap {
+    /// What came, went or moved: switches, cables, nodes, NICs, each in the order of the file.
+    pub changes: Vec<Change>,
+    /// In words, what could not be seen.
+    pub unknown: Vec<String>,
+    deltas: Vec<Delta>,
+}
+
+impl Remap {
+    /// Compares. O((switches + cables + NICs) x cables seen).
+    ///
+    /// # Errors
+    /// [`RemapError::Kind`].
+    pub fn of(sight: Sight<'_>) -> Result<Self, RemapError> {
+        let cluster = sight.cluster;
+        match &cluster.kind {
+            TopologyShape::Fnn { uplink: Some(_), .. } => {
+                return Err(RemapError::Kind { kind: "fnn with uplink" });
+            }
+            kind if kind.is_routed() => return Err(RemapError::Kind { kind: "whose nodes route" }),
+            _ => {}
+        }
+        let found = Discovered::of(sight.hosts, sight.wires);
+        let mut look = Look::new(sight, &found);
+        let mut deltas = cables::compare(&mut look);
+        deltas.extend(nodes::compare(&mut look));
+        let mut unknown = look.unknown;
+        unknown.extend(sight.wires.unseen.iter().cloned());
+        unknown.sort();
+        unknown.dedup();
+        let changes = deltas.iter().map(|delta| delta.change(cluster)).collect();
+        Ok(Self { changes, unknown, deltas })
+    }
+
+    /// The text of the cluster file as the wires are: of kind `explicit`, with all that `text`, the old file, says
+    /// beside its switches, nodes and cables.
+    ///
+    /// # Errors
+    /// [`RemapError::Form`].
+    pub fn draft(&self, sight: Sight<'_>, text: &str) -> Result<String, RemapError> {
+        draft::write(&self.deltas, sight, text)
+    }
+
+    /// Counts for each change the pairs of nodes of which a path crosses the part: of the old plan for what went, of the
+    /// new one for what came, of either for what moved. O(paths).
+    pub fn count(&mut self, old: &Plan, new: &Plan) {
+        let pairs = pairs::touched(&self.deltas, old, new);
+        for (change, pairs) in self.changes.iter_mut().zip(pairs) {
+            change.pairs = Some(pairs);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Cables by forwarding tables (Breitbart et al., INFOCOM 2000, direct connections): in a network without loops two
+//! ports of two switches are joined by a cable if and only if the stations behind one are exactly those that are not
+//! behind the other. Every VLAN is such a network of its own, so the statement is used for each of them.
+//!
+//! It needs whole tables. Here a pair of switches counts only if both know every station that any switch knows in that
+//! VLAN; so a table that has forgotten one gives no cable, rather than a wrong one. A switch without a table and without
+//! stations between two others cannot be told from a cable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tresse_base::units::Mac;
+
+use crate::cable::PortAt;
+use crate::table::SwitchTable;
+
+/// One switch's ports by station, of one VLAN.
+type Ports<'a> = BTreeMap<Mac, &'a str>;
+
+/// What forwarding tables show.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    /// Pairs of ports that complement each other in some VLAN, of pairs of switches of which one at least does not tell
+    /// its LLDP neighbours.
+    pub(super) cables: BTreeSet<(PortAt, PortAt)>,
+    /// Switches without LLDP neighbours that do not know all stations of a VLAN that they have, each with how many it
+    /// lacks, and of how many.
+    pub(super) lacking: BTreeMap<String, (usize, usize)>,
+}
+
+/// Compares all tables. O(VLANs x switches^2 x stations).
+pub(super) fn shown(tables: &[SwitchTable]) -> Shown {
+    let own: BTreeSet<Mac> = tables.iter().flat_map(|table| table.own.keys().copied()).collect();
+    let mut of_vid: BTreeMap<Option<u16>, BTreeMap<usize, Ports<'_>>> = BTreeMap::new();
+    for (at, table) in tables.iter().enumerate() {
+        for learned in table.learned.iter().filter(|learned| !own.contains(&learned.mac)) {
+            let ports = of_vid.entry(learned.vid).or_default().entry(at).or_default();
+            ports.insert(learned.mac, &learned.port);
+        }
+    }
+    let mut shown = Shown::default();
+    for switches in of_vid.values() {
+        let stations: BTreeSet<Mac> =
+            switches.values().flat_map(|ports| ports.keys().copied()).collect();
+        for (at, ports) in
+            switches.iter().filter(|(at, ports)| !tables[**at].lldp && ports.len() < stations.len())
+        {
+            let lack = (stations.len() - ports.len(), stations.len());
+            let known = shown.lacking.entry(tables[*at].name.clone()).or_insert(lack);
+            *known = lack.max(*known);
+        }
+        let all: Vec<(&usize, &Ports<'_>)> =
+            switches.iter().filter(|(_, ports)| ports.len() == stations.len()).collect();
+        for (k, (a, ports)) in all.iter().enumerate() {
+            for (b, others) in &all[k + 1..] {
+                let (a_table, b_table) = (&tables[**a], &tables[**b]);
+                if a_table.lldp && b_table.lldp {
+                    continue;
+                }
+                let Some((a_port, b_port)) = joined(ports, others) else { continue };
+                let end = |table: &SwitchTable, port: &str| PortAt {
+                    switch: table.name.clone(),
+                    port: port.to_owned(),
+                };
+                shown.cables.insert((end(a_table, a_port), end(b_table, b_port)));
+            }
+        }
+    }
+    shown
+}
+
+/// The ports of two switches that complement each other: each station is behind one of the two and not behind the
+/// other. Both know the same stations. There is at most one such pair: it has stations on both sides.
+fn joined<'a>(a: &Ports<'a>, b: &Ports<'a>) -> Option<(&'a str, &'a str)> {
+    let pairs: BTreeSet<(&str, &str)> = a.values().zip(b.values()).map(|(p, q)| (*p, *q)).collect();
+    let (p0, q0) = *pairs.first()?;
+    // Either the first station is behind a's port or behind b's.
+    let rest: Vec<(&str, &str)> = pairs.iter().copied().filter(|(p, _)| *p != p0).collect();
+    let from_b: Vec<(&str, &str)> = pairs.iter().copied().filter(|(_, q)| *q != q0).collect();
+    let fits = |p: &str, q: &str| pairs.iter().all(|(x, y)| (*x == p) != (*y == q));
+    let by_a = rest.first().map(|(_, q)| (p0, *q)).filter(|(p, q)| fits(p, q));
+    by_a.or_else(|| from_b.first().map(|(p, _)| (*p, q0)).filter(|(p, q)| fits(p, q)))
+}
