@@ -14,6 +14,7 @@ pub mod idle;
 pub mod joined;
 pub mod lab;
 pub mod load;
+pub mod measured;
 pub mod pace;
 pub mod program;
 pub mod several;
