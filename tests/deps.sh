@@ -47,6 +47,8 @@ time|time|bench|CPU time and memory of a run
 curl|curl|test|reading metrics
 promtool|prometheus|test|judging metrics and alerts
 bfdd|frr|test|BFD at the other end of our sessions
+lldpd|lldpd|test|switches that tell their neighbours
+snmpd|snmpd|test|the SNMP agent of such a switch
 srun|slurm-client|test|members of a copy that Slurm starts
 slurmctld|slurmctld|test|its controller
 slurmd|slurmd|test|its daemon of each node
@@ -120,7 +122,7 @@ install() {
     # Packages that start a service: the tests want the program, not a daemon on this host.
     [ -d /run/systemd/system ] || return 0
     for service in bird2:bird frr:frr prometheus:prometheus openvswitch-switch:openvswitch-switch \
-        openssh-server:ssh openssh-server:ssh.socket slurmctld:slurmctld slurmd:slurmd munge:munge; do
+        openssh-server:ssh openssh-server:ssh.socket slurmctld:slurmctld slurmd:slurmd munge:munge lldpd:lldpd snmpd:snmpd; do
         case " $packages " in
         *" ${service%%:*} "*) $as_root systemctl disable --now "${service#*:}" || true ;;
         esac

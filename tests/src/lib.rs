@@ -13,6 +13,7 @@ pub mod halfway;
 pub mod idle;
 pub mod joined;
 pub mod lab;
+pub mod lldpd;
 pub mod load;
 pub mod measured;
 pub mod pace;

@@ -13,6 +13,7 @@ use tresse_mapping::cable::SeenCable;
 use tresse_mapping::draft::Discovered;
 use tresse_mapping::host::{self, DiscoveredHost};
 use tresse_mapping::wires::Wires;
+use tresse_switches::{Asked, SnmpAccess};
 
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{Code, Failure};
@@ -30,6 +31,9 @@ pub struct Sources {
     /// its MAC table, or both.
     #[arg(long, value_name = "DIR")]
     switches: Option<PathBuf>,
+    /// A file that lists switches to ask by SNMP, with what gives access to them.
+    #[arg(long, value_name = "FILE", conflicts_with = "switches")]
+    snmp: Option<PathBuf>,
     /// Use only these interfaces: eth[1-4],enp5s0. Default: all Ethernet NICs.
     #[arg(long, value_name = "NICS")]
     nics: Option<String>,
@@ -42,7 +46,7 @@ pub struct Sources {
 #[derive(Debug, Args)]
 pub struct Discover {
     /// The nodes, by the names that the launcher knows: n[00-15] or several.
-    #[arg(required_unless_present = "switches", value_name = "NODES")]
+    #[arg(required_unless_present_any = ["switches", "snmp"], value_name = "NODES")]
     nodes: Vec<String>,
     #[command(flatten)]
     sources: Sources,
@@ -144,8 +148,22 @@ impl Sources {
 
     /// What the tables of the switches show.
     pub fn wires(&self, hosts: &[DiscoveredHost]) -> Result<Wires, Failure> {
-        let tables = self.switches.as_deref().map(tresse_switches::pasted).transpose();
-        let tables = tables.map_err(|e| Failure::new(Code::BadFile, e.to_string()))?;
-        Ok(Wires::of(tables.unwrap_or_default(), hosts))
+        let wrong = |e: &dyn std::fmt::Display| Failure::new(Code::BadFile, e);
+        let asked = match (&self.switches, &self.snmp) {
+            (Some(directory), _) => {
+                let tables = tresse_switches::pasted(directory).map_err(|e| wrong(&e))?;
+                Asked { tables, failed: Vec::new() }
+            }
+            (None, Some(file)) => {
+                tresse_switches::ask(&SnmpAccess::read(file).map_err(|e| wrong(&e))?)?
+            }
+            (None, None) => Asked::default(),
+        };
+        if asked.tables.is_empty() && !asked.failed.is_empty() {
+            return Err(Failure::new(Code::Unreachable, asked.failed.join("\n")));
+        }
+        let mut wires = Wires::of(asked.tables, hosts);
+        wires.unseen.extend(asked.failed);
+        Ok(wires)
     }
 }

@@ -8,6 +8,7 @@
 pub mod cable;
 pub mod draft;
 pub mod host;
+pub mod mib;
 pub mod pasted;
 mod port;
 pub mod remap;

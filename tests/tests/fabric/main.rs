@@ -31,6 +31,7 @@ mod keys;
 mod lab;
 mod labels;
 mod leftovers;
+mod mapping;
 mod metrics;
 mod mptcp;
 mod networkd;
@@ -71,6 +72,7 @@ const TESTS: &[Tests] = &[
     steer::SWITCHED,
     doctor::SWITCHED,
     uplink::SWITCHED,
+    mapping::TESTS,
 ];
 
 /// The same of those that need no VLANs.
@@ -81,6 +83,7 @@ const ROUTED: &[Tests] = &[
     frr::TESTS,
     metrics::TESTS,
     discover::TESTS,
+    mapping::ROUTED,
     copy::TESTS,
     dead::TESTS,
     collective::TESTS,

@@ -30,7 +30,7 @@ pub const PACKAGES: &[&str] = &[
     "base-files", "usr-is-merged", "bash", "dash", "coreutils", "findutils", "grep", "sed", "mawk", "tar",
     "gzip", "hostname", "procps", "psmisc", "util-linux", "mount", "kmod", "libc-bin", "netbase",
     "libgcc-s1", "libstdc++6", "iproute2", "iputils-ping", "iputils-arping", "tcpdump", "iperf3",
-    "ethtool", "nftables", "socat", "strace", "jq", "python3", "openvswitch-switch",
+    "ethtool", "nftables", "socat", "strace", "jq", "python3", "openvswitch-switch", "lldpd",
 ];
 /// Patterns of files in the packages that are left out of the image.
 #[rustfmt::skip]
@@ -49,9 +49,10 @@ pub const FILES: &[(&str, &str)] = &[
         "root:x:0:0:root:/root:/bin/bash\n\
          tcpdump:x:101:101::/nonexistent:/usr/sbin/nologin\n\
          tresse:x:102:102::/nonexistent:/usr/sbin/nologin\n\
+         _lldpd:x:103:103::/run/lldpd:/usr/sbin/nologin\n\
          nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
     ),
-    ("etc/group", "root:x:0:\ntcpdump:x:101:\ntresse:x:102:\nnogroup:x:65534:\n"),
+    ("etc/group", "root:x:0:\ntcpdump:x:101:\ntresse:x:102:\n_lldpd:x:103:\nnogroup:x:65534:\n"),
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
     ("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
     ("etc/hostname", "tresse-vm\n"),
