@@ -99,6 +99,7 @@ const ORDER: &[&str] = &[
     "base",
     "nodes",
     "nics",
+    "layout",
     "mac",
     "switch",
     "port",
