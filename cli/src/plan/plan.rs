@@ -9,7 +9,7 @@ use tresse_plan::Comparison;
 use tresse_plan::lock::Lock;
 use tresse_topology::cluster::Port;
 
-use crate::fail::{Code, Failure};
+use crate::fail::{self, Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
 
@@ -38,6 +38,10 @@ impl Plan {
         let against = self.against.as_deref();
         let change = input::build_after(cluster, lock, &self.cluster.file, against)?;
         let (plan, path) = (change.plan, self.cluster.lock_path());
+        if plan.renumbered() > 0 {
+            let nodes = plan.renumbered();
+            fail::say(&format!("{nodes} nodes get another address than {} has", path.display()));
+        }
         if self.write_lock {
             input::refuse_foreign_lock(&change.lock, plan.cluster(), &path)?;
             input::replace(&path, plan.lock(&change.lock).emit())?;
@@ -49,7 +53,7 @@ impl Plan {
             self.compare(&mut out, &Comparison::of(&old, &plan), json)?;
         } else if let Some(name) = &self.node {
             let node = input::node_named(plan.cluster(), name, &self.cluster.file)?;
-            let slice = tresse_slice::Slice::of(&plan, node);
+            let slice = tresse_slice::Slice::of(&plan, node).folded();
             if json {
                 output::json_line(&mut out, &slice)?;
             } else {

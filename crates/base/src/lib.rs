@@ -1,11 +1,12 @@
 //! Basic types for every crate of Tresse: identifiers, units, seeded random numbers, hostlists, faults
-//! found in an input file, wiring tables, and names and limits of the kernel.
+//! found in an input file, wiring tables, folding of addresses, and names and limits of the kernel.
 //!
 //! This crate imports no other crate of the project. It uses no socket, file, clock, environment, log or
 //! thread.
 #![forbid(unsafe_code)]
 
 pub mod bucket;
+pub mod fold;
 pub mod hostlist;
 pub mod id;
 pub mod kernel;

@@ -186,6 +186,19 @@ section! {
         /// One address per NIC: a prefix, or one IPv4 and one IPv6 prefix.
         #[schemars(extend("default" = "10.78.0.0/16"))]
         nics: Prefixes = "nics = \"10.78.0.0/16\"",
+        /// How node addresses are laid out. Default: `coordinates` on new P-Meshes, direct tori and direct meshes
+        /// whose prefixes have room, else `sequential`; `tresse.lock` keeps it.
+        layout: LayoutName = "layout = \"coordinates\"",
+    }
+}
+
+choice! {
+    /// Layouts of node addresses.
+    LayoutName, "a layout of node addresses" {
+        /// By the coordinates of nodes.
+        Coordinates = "coordinates",
+        /// One after the other.
+        Sequential = "sequential",
     }
 }
 

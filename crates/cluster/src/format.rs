@@ -100,6 +100,7 @@ const ORDER: &[&str] = &[
     "base",
     "nodes",
     "nics",
+    "layout",
     "mac",
     "switch",
     "port",

@@ -98,10 +98,21 @@ impl Engine {
         })
     }
 
-    /// Whether the kernel has our route to this destination and of this metric.
-    pub(super) fn holds(&self, key: (Prefix, u32)) -> bool {
-        let route = self.view.as_ref().and_then(|view| view.observed.routes.get(&key));
-        route.is_some_and(|route| route.protocol == PROTOCOL)
+    /// Whether the kernel has our route to this destination and of this metric, also to a prefix of it.
+    pub(super) fn holds(&self, (dst, metric): (Prefix, u32)) -> bool {
+        let Some(view) = &self.view else { return false };
+        let folds = self.stored.current.as_ref().is_some_and(|current| current.wanted.folds);
+        let shortest = if folds { 1 } else { dst.len };
+        let prefixes = (shortest..=dst.len).rev().map(|len| Prefix::containing(dst.address, len));
+        let held = |prefix: Prefix, metric: u32| {
+            let route = view.observed.routes.get(&(prefix, metric));
+            route.is_some_and(|route| route.protocol == PROTOCOL)
+        };
+        // The longest prefix wins, whatever the metrics.
+        let of_both = |prefix: &Prefix| {
+            [METRIC_PRIMARY, METRIC_BACKUP].iter().any(|metric| held(*prefix, *metric))
+        };
+        prefixes.into_iter().find(of_both).is_some_and(|prefix| held(prefix, metric))
     }
 
     fn fused(&self) -> Vec<FusedLine> {

@@ -130,6 +130,13 @@ fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String,
     for ((dst, metric), route) in &wanted.routes {
         let members = route.nexthops.as_slice();
         let Some(first) = members.first() else { continue };
+        if first.is_on_link() {
+            let text = routes.entry(first.interface.clone()).or_default();
+            line!(text, "\n[Route]\nDestination={dst}\nMetric={metric}");
+            line!(text, "PreferredSource={}\nMTUBytes={}", route.src, route.mtu);
+            line!(text, "TCPAdvertisedMaximumSegmentSize={}\nProtocol={PROTOCOL}", route.advmss);
+            continue;
+        }
         let nexthop = if members.len() == 1 {
             numbered.number(first)
         } else {

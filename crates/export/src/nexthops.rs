@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tresse_reconcile::{NEXTHOP_BASE, Nexthop, Wanted};
 
-/// The nexthops of a node's routes, each with its number. A weight belongs to a group: here each
+/// The nexthops of a node's routes, each with its number; those on the link need none. A weight belongs to a group: here each
 /// is 1.
 pub(super) struct Nexthops(BTreeMap<Nexthop, u32>);
 
@@ -12,6 +12,7 @@ impl Nexthops {
     /// Numbers the nexthops of all routes.
     pub(super) fn of(wanted: &Wanted) -> Self {
         let nexthops = wanted.routes.values().flat_map(|route| &route.nexthops);
+        let nexthops = nexthops.filter(|nexthop| !nexthop.is_on_link());
         let mut numbers: BTreeMap<Nexthop, u32> =
             nexthops.map(|nexthop| (alone(nexthop), 0)).collect();
         for (number, next) in numbers.values_mut().zip(NEXTHOP_BASE..) {

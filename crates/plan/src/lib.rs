@@ -8,6 +8,7 @@
 pub mod address;
 pub mod label;
 pub mod lock;
+mod node_prefixes;
 mod node_routes;
 mod paths;
 mod plan;
@@ -16,6 +17,7 @@ pub mod remaining;
 mod trees;
 mod vids;
 
+pub use node_prefixes::NodePrefixes;
 pub use node_routes::{FoundRoutes, NodeRoutes};
 pub use paths::{DetourSearch, Paths, SmallMtu};
 pub use plan::*;

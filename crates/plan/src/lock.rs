@@ -21,7 +21,7 @@ mod tests;
 pub mod tree;
 mod vids;
 
-pub use addresses::{AddressError, assign};
+pub use addresses::{AddressError, assign, renumbered};
 pub use content::{FORMAT, Labels, Lock, LockedBalance, LockedVid, Retired};
 pub use emit::quoted;
 pub use error::LockError;

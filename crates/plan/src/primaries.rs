@@ -49,7 +49,7 @@ impl Primaries {
             nodes.sort_by_key(|(node, _)| round_robin[node.index()]);
         }
         Ok(Self {
-            xy: Xy::of(&cluster.kind),
+            xy: Xy::of_cluster(cluster),
             direct: if flat { Some(Direct::new(cluster)?) } else { None },
             transit_nodes,
             round_robin,

@@ -78,7 +78,7 @@ impl Remaining {
     /// That of a cluster; `None` if its nodes do not route and there are more than 256.
     #[must_use]
     pub fn of(cluster: &Cluster) -> Option<Self> {
-        if let Some(xy) = Xy::of(&cluster.kind) {
+        if let Some(xy) = Xy::of_cluster(cluster) {
             return Some(Self::over(xy, cluster, false));
         }
         let nodes = cluster.nodes.len();

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod diff;
+mod folded;
 mod forwarding;
 mod guard;
 pub mod model;
@@ -36,7 +37,7 @@ pub use forwarding::{
 };
 pub use guard::GuardRule;
 pub use mptcp::{ENDPOINT_IDS, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp};
-pub use nexthop::Nexthop;
+pub use nexthop::{Nexthop, no_gateway};
 pub use object::Object;
 pub use observed::{
     Observed, ObservedAddress, ObservedIngress, ObservedLabel, ObservedLink, ObservedNeighbour,

@@ -151,6 +151,9 @@ impl fmt::Display for WantedLabel {
 
 impl fmt::Display for Nexthop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_on_link() {
+            return write!(f, "dev {}", self.interface);
+        }
         write!(f, "via {} dev {}", self.via, self.interface)?;
         write_labels(f, &self.labels)
     }

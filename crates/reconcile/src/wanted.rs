@@ -48,6 +48,9 @@ pub struct Wanted {
     /// Policy rules that keep packets of the fabric inside it, where this node forwards.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub guard: BTreeSet<GuardRule>,
+    /// Are routes to single nodes folded into prefixes when they are installed ([`Wanted::folded`])?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folds: bool,
     /// MPTCP endpoints and their tables, which let one connection use several NICs.
     #[serde(default, skip_serializing_if = "WantedMptcp::is_empty")]
     pub mptcp: WantedMptcp,

@@ -50,7 +50,7 @@ impl<'a> SimulatedPaths<'a> {
     /// node's rerouting.
     #[must_use]
     pub fn new(plan: &'a Plan, network: &'a SimulatedNetwork, failed: BTreeSet<u32>) -> Self {
-        let xy = Xy::of(&plan.cluster().kind);
+        let xy = Xy::of_cluster(plan.cluster());
         let mut routes =
             Self { nodes: network.nodes, plan: Some((plan, network)), xy, failed, kept: None };
         if network.nodes * network.nodes <= MOST_KEPT {

@@ -38,12 +38,20 @@ impl Slice {
         let mut sysctls = self.wanted.sysctls.clone();
         sysctls.extend(label_sysctls(highest, label_sources.keys()));
         let tables = self.wanted.xy.tables.clone();
-        Wanted {
+        let wanted = Wanted {
             routes: self.wanted.all_routes(),
             sysctls,
             xy: XyBackups { backups: BTreeMap::new(), tables },
             ..self.wanted.clone()
-        }
+        };
+        wanted.folded([])
+    }
+
+    /// The slice as it is installed while nothing has failed: with routes folded into prefixes where the plan asks for
+    /// it.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        Self { wanted: self.wanted.folded([]), ..self }
     }
 }
 

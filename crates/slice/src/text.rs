@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use tresse_reconcile::Nexthop;
+
 use crate::slice::Slice;
 
 /// The objects of a slice, a line each.
@@ -26,8 +28,11 @@ fn write(out: &mut String, slice: &Slice) -> fmt::Result {
         writeln!(out, "neighbour {address} on {interface} is {}", neighbour.mac)?;
     }
     for ((dst, metric), route) in &wanted.all_routes() {
-        let nexthops: Vec<_> =
-            route.nexthops.iter().map(|l| format!("via {} on {}", l.via, l.interface)).collect();
+        let nexthop = |l: &Nexthop| match l.is_on_link() {
+            true => format!("on {}", l.interface),
+            false => format!("via {} on {}", l.via, l.interface),
+        };
+        let nexthops: Vec<_> = route.nexthops.iter().map(nexthop).collect();
         writeln!(out, "route {dst} metric {metric} mtu {} {}", route.mtu, nexthops.join(", "))?;
     }
     for ((table, dst), nexthop) in wanted.table_routes() {

@@ -421,6 +421,20 @@ pub struct Addressing {
     pub nodes: Vec<Prefix>,
     /// The prefixes of NIC addresses.
     pub nics: Vec<Prefix>,
+    /// How node addresses are laid out. `None` in a cluster that is not planned yet: as the lock has it, else the
+    /// default of the kind. A digest has the addresses themselves.
+    #[serde(skip)]
+    pub layout: Option<AddressLayout>,
+}
+
+/// How the addresses of nodes are laid out: `[addressing] layout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AddressLayout {
+    /// One after the other, in the order of nodes.
+    Sequential,
+    /// By the coordinates of nodes ([`crate::coordinates`]).
+    Coordinates,
 }
 
 impl Cluster {

@@ -59,7 +59,7 @@ impl Default for Addressing {
     /// Returns 10.77.0.0/16 for nodes and 10.78.0.0/16 for NICs.
     fn default() -> Self {
         let prefix = |second| Prefix { address: [10, second, 0, 0].into(), len: 16 };
-        Self { nodes: vec![prefix(77)], nics: vec![prefix(78)] }
+        Self { nodes: vec![prefix(77)], nics: vec![prefix(78)], layout: None }
     }
 }
 

@@ -3,12 +3,14 @@
 //! [`cluster`] is the resolved content of a cluster file; [`generate`] makes the fabrics that a file
 //! names by kind and size. [`demand`] reads how much nodes send to each other. [`Graph`] is the graph of switches, [`Grid`] and [`Layout`] give
 //! coordinates to switches and to nodes, [`vlan`] holds VLAN trees, [`path`] the paths of node pairs,
-//! [`Dependencies`] the channel dependency graph, and [`pmesh`] the addresses of a P-Mesh.
+//! [`Dependencies`] the channel dependency graph, [`pmesh`] the NIC addresses of a P-Mesh, and [`coordinates`] node
+//! addresses.
 //!
 //! This crate chooses no paths: the routing crate decides which trees and paths are used.
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod coordinates;
 pub mod demand;
 mod dependencies;
 pub mod generate;

@@ -89,6 +89,15 @@ pub(super) fn not_used(plan: &Plan) -> Vec<Finding> {
     [find(lags.collect(), lag), find(gateways.collect(), gateway)].into_iter().flatten().collect()
 }
 
+/// Nodes that get another address than the lock has for them.
+pub(super) fn renumbered(plan: &Plan) -> Option<Finding> {
+    let (nodes, all) = (plan.renumbered(), plan.cluster().nodes.len());
+    let message = "another address than tresse.lock has: programs and /etc/hosts know the old ones. \
+                   `[addressing] layout` and `grow_to` decide it";
+    let object = format!("{nodes} of {all} nodes");
+    (nodes > 0).then(|| Finding { kind: "renumbered", object, message: message.into() })
+}
+
 fn deadlock(plan: &Plan, cycle: &[[String; 2]], lossless: bool, primaries_free: bool) -> Finding {
     let mut message =
         format!("the channel dependency graph has a cycle of {} channels", cycle.len());

@@ -54,7 +54,11 @@ pub fn check(plan: &Plan) -> Report {
 
 fn by_kind(plan: &Plan) -> Report {
     if let Some(routes) = plan.node_routes() {
-        return routed::check(plan, &routes);
+        let mut report = routed::check(plan, &routes);
+        let (violations, notes) = routed::prefixes::check(plan);
+        report.violations.extend(violations);
+        report.notes.extend(notes);
+        return report;
     }
     if plan.cluster().routing.strategy == Strategy::Direct {
         return direct::check(plan);

@@ -10,12 +10,15 @@
 //! cannot deadlock: the node at the end of a segment accepts what it can hold and drops the rest, so no
 //! segment waits for the next.
 //!
+//! Where routes are installed to prefixes, these are compared with the routes to single nodes (`prefixes`).
+//!
 //! Up to 1,024 nodes, failures are checked for every destination. In larger fabrics they are
 //! checked for a sample of destinations spread evenly, and the report says so.
 
 mod fabric;
 mod failing;
 mod faults;
+pub(super) mod prefixes;
 mod reach;
 mod switches;
 #[cfg(test)]
@@ -33,7 +36,7 @@ use fabric::{Fabric, Lookup};
 use reach::Reach;
 use walk::{Seen, Walk};
 
-use super::judged::{not_used, silent};
+use super::judged::{not_used, renumbered, silent};
 use super::{Report, TransitSummary, limits};
 
 /// Proves or refutes everything about a plan whose nodes route.
@@ -69,6 +72,7 @@ pub(super) fn check(plan: &Plan, routes: &dyn Lookup) -> Report {
     }
     report.notes.extend(switches::few_per_line(&fabric));
     report.notes.extend(not_used(plan));
+    report.notes.extend(renumbered(plan));
     report
 }
 

@@ -1,7 +1,6 @@
 //! Meshes and tori of 64 VLAN-filtering switches, one node each, in the virtual machine: every pair pings, every switch counts
 //! what the plan says, and uniform all-to-all traffic is measured under `stp`, `pdor` and `dor`, beside the bound of the plan, the
-//! simulator and the figures of the paper, whose last sentence plans this (vlan-minimal-paths-mesh-torus, sections 4.2 and
-//! 5).
+//! simulator and the figures of the paper, whose last sentence plans this (vlan-minimal-paths, section 5).
 //!
 //!     grids [KIND-DIMS..]      such as `mesh-8x8`; without any: all three
 //!

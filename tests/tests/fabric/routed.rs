@@ -59,6 +59,9 @@ pub const TESTS: Tests = &[
     ("routed_by_the_daemon_a_dual_stack_torus_outlives_every_cable", || {
         file_by_the_daemon(DUAL, 1);
     }),
+    ("routed_by_the_daemon_a_dual_stack_p_mesh_outlives_every_switch", || {
+        file_by_the_daemon(DUAL_P_MESH, 1);
+    }),
     // The virtual machine's kernel forwards IPv6 by all interfaces or by none.
     ("k7_ipv6_of_hosts_that_route_before_force_forwarding", || file_by_the_daemon(DUAL, 3)),
     ("routed_by_the_daemon_the_kernel_holds_what_the_script_installs", holds_what_the_script_does),
@@ -160,10 +163,19 @@ pub const DUAL: &str = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [
                     [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
                     nics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
 
+/// A P-Mesh with addresses of both families, whose routes to nodes fold into prefixes.
+const DUAL_P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n\
+                    [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
+                    nics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
+
 /// Rules, and who is next for every destination in every table.
 fn holds_what_the_script_does() {
+    [DUAL, DUAL_P_MESH].into_iter().for_each(of_file_holds_what_the_script_does);
+}
+
+fn of_file_holds_what_the_script_does(text: &str) {
     let held = |options: &[&str]| -> Vec<BTreeSet<String>> {
-        let lab = Lab::up(DUAL, options);
+        let lab = Lab::up(text, options);
         let held = |node| {
             let name = lab.now.node(node);
             ways(&lab, name).into_iter().chain(guard(&lab, name)).collect()
@@ -185,7 +197,7 @@ const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\
 
 /// What `tresse export iproute2` writes takes all away from every node and brings it back, twice.
 fn exported_script_comes_and_goes() {
-    [DUAL, FLAT].into_iter().for_each(script_comes_and_goes);
+    [DUAL, DUAL_P_MESH, FLAT].into_iter().for_each(script_comes_and_goes);
 }
 
 fn script_comes_and_goes(cluster: &str) {

@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::units::Prefix;
-use tresse_topology::cluster::{Addressing, Node, TopologyShape};
+use tresse_topology::cluster::{AddressLayout, Addressing, Node, TopologyShape};
+use tresse_topology::coordinates::NodeEncoding;
 use tresse_topology::pmesh::{self, BaseTooSmall};
 
-use crate::file::{Addressing as Table, Prefixes};
+use crate::file::{Addressing as Table, LayoutName, Prefixes};
 use crate::read::{At, Keys};
 
 type Placed = (Prefix, Option<Range<usize>>);
@@ -37,6 +38,13 @@ pub(super) fn addressing(
         default_families(nic_key, &mut nic, &node, &Addressing::default().nics[0], "fd78::/64");
         same_families(node_key, nic_key, &node, &nic, found);
     }
+    let layout_key = table.and_then(|t| t.layout.as_ref());
+    let by_coordinates = layout_key.is_some_and(|key| key.value == LayoutName::Coordinates);
+    if let (Some(kind), Some(key)) = (kind, layout_key)
+        && by_coordinates
+    {
+        coordinates(&node, kind, &key.key, found);
+    }
     if let Some(kind) = kind {
         let nics = nodes.iter().map(|n| n.nics.len()).sum();
         big_enough(&node, "node", nodes.len(), found);
@@ -56,7 +64,29 @@ pub(super) fn addressing(
         }
     }
     let bare = |placed: Vec<Placed>| placed.into_iter().map(|(prefix, _)| prefix).collect();
-    Addressing { nodes: bare(node), nics: bare(nic) }
+    let layout = layout_key.map(|key| match key.value {
+        LayoutName::Coordinates => AddressLayout::Coordinates,
+        LayoutName::Sequential => AddressLayout::Sequential,
+    });
+    Addressing { nodes: bare(node), nics: bare(nic), layout }
+}
+
+/// Reports node addresses by coordinates where nodes have none, and prefixes that are too small for them.
+fn coordinates(prefixes: &[Placed], kind: &TopologyShape, key: &Range<usize>, found: &mut Found) {
+    let Some(encoding) = NodeEncoding::of(kind) else {
+        let word = LayoutName::Coordinates.word();
+        let message = format!("`layout = \"{word}\"` belongs to fabrics whose nodes route");
+        let help = "remove it".to_owned();
+        found.add(ProblemKind::UnknownKey, key, message, help);
+        return;
+    };
+    for (prefix, span) in prefixes.iter().filter(|(prefix, _)| !encoding.fits(prefix)) {
+        let bits = encoding.bits();
+        let message = format!("{prefix} is too small for addresses by coordinates: {bits} bits");
+        let help = format!("needs /{} or larger", encoding.longest_prefix(prefix));
+        let span = span.as_ref().unwrap_or(key);
+        found.add(ProblemKind::PrefixTooSmall, span, message, help);
+    }
 }
 
 fn prefixes(key: &At<Prefixes>, name: &str, found: &mut Found) -> Vec<Placed> {

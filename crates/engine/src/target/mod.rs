@@ -8,13 +8,13 @@
 //! - what the kernel holds, and which interfaces carry management traffic ([`View`]).
 //!
 //! ```text
-//! plan -- all --> usable --> through the TUN interface --> able --> join --> Target
-//!      (engines)  (gates)     (label sources)             (kernel)  (forwarding)
+//! plan -- all --> usable --> through the TUN interface --> able --> join --> folded --> Target
+//!      (engines)  (gates)     (label sources)             (kernel)  (forwarding) (prefixes)
 //! ```
 //!
 //! The stages of this computation: all objects of the plan; those that may be used now; labelled
 //! paths routed to the TUN interface, where the daemon pushes the labels; what the kernel supports; what this node
-//! forwards for pairs whose planned paths are all broken.
+//! forwards for pairs whose planned paths are all broken; and routes to nodes that are alike as one to their prefix.
 //! `reconcile` compares the result with the observed state; nothing changes a target afterwards.
 
 mod able;
@@ -68,8 +68,9 @@ pub fn target(plans: &Plans<'_>, settings: &Settings, view: &View) -> Target {
     join::exempt_uplinks(&mut wanted, observed);
     let behind = GuardRule::behind(&wanted.guard, &settings.forward_to);
     wanted.guard.extend(behind);
-    let in_use = [Some(plans.new), plans.old].into_iter().flatten().map(|plan| plan.prepared);
-    isolate::isolate(&mut wanted, in_use, settings, view);
+    let in_use = || [Some(plans.new), plans.old].into_iter().flatten().map(|plan| plan.prepared);
+    isolate::isolate(&mut wanted, in_use(), settings, view);
+    let wanted = wanted.folded(in_use().flat_map(|plan| plan.wanted.hosts()));
     Target { wanted, pushing, pending }
 }
 
@@ -83,5 +84,5 @@ pub fn whole(prepared: &Prepared, settings: &Settings, view: &View) -> Wanted {
     join::join(&mut wanted, prepared, settings, observed);
     join::exempt_uplinks(&mut wanted, observed);
     isolate::isolate(&mut wanted, [prepared].into_iter(), settings, view);
-    wanted
+    wanted.folded([])
 }

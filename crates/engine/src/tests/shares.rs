@@ -43,7 +43,17 @@ type Member = (String, IpAddr, u16);
 
 /// The nexthops of the kernel's route to an address with this metric.
 fn members(observed: &Observed, to: IpAddr, metric: u32) -> Vec<Member> {
-    let Some(route) = observed.routes.get(&(Prefix::host(to), metric)) else { return Vec::new() };
+    // The longest prefix wins, whatever the metric.
+    let ours = observed.routes.keys().filter(|(dst, metric)| {
+        dst.contains(to) && [METRIC_PRIMARY, METRIC_BACKUP].contains(metric)
+    });
+    let longest = ours.map(|(dst, _)| *dst).max_by_key(|dst| dst.len);
+    longest.map(|dst| members_of(observed, (dst, metric))).unwrap_or_default()
+}
+
+/// The nexthops of one route.
+fn members_of(observed: &Observed, key: (Prefix, u32)) -> Vec<Member> {
+    let Some(route) = observed.routes.get(&key) else { return Vec::new() };
     let id = route.nexthop.unwrap();
     let group = match &observed.nexthops[&id].group[..] {
         [] => vec![(id, 1)],
@@ -59,14 +69,16 @@ fn members(observed: &Observed, to: IpAddr, metric: u32) -> Vec<Member> {
 /// All routes of the main table with their nexthops, whatever the ids of the groups.
 fn contents(observed: &Observed) -> BTreeMap<(Prefix, u32), Vec<Member>> {
     let ours = observed.routes.iter().filter(|(_, route)| route.nexthop.is_some());
-    ours.map(|(key, _)| (*key, members(observed, key.0.address, key.1))).collect()
+    ours.map(|(key, _)| (*key, members_of(observed, *key))).collect()
 }
 
 /// The gateway that a node's kernel takes for a packet that came in by `nic`, or that it sends itself.
 fn gateway(observed: &Observed, nic: Option<&str>, to: IpAddr) -> IpAddr {
     let rules = observed.rules.iter().filter(|rule| Some(rule.interface.as_str()) == nic);
     let table = rules.filter(|rule| rule.ipv4 == to.is_ipv4()).find_map(|rule| {
-        observed.table_routes.get(&(rule.table, Prefix::host(to), METRIC_PRIMARY))?.via
+        let routes = observed.table_routes.iter();
+        let routes = routes.filter(|((table, dst, _), _)| *table == rule.table && dst.contains(to));
+        routes.max_by_key(|((_, dst, _), _)| dst.len)?.1.via
     });
     table.unwrap_or_else(|| {
         let primary = members(observed, to, METRIC_PRIMARY);

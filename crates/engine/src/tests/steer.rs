@@ -210,7 +210,7 @@ fn what_cannot_be_steered_is_named() {
     path_event(&mut host, &[]);
     // Both NICs of n2.
     let error = steer(&mut host, Steer::Drain("s5".into()), false).unwrap_err().to_string();
-    assert!(error.contains("no other path leads to 10.77.0.3"), "{error}");
+    assert!(error.contains("no other path leads to 10.77.0.17"), "{error}");
     steer(&mut host, Steer::Drain("s1".into()), false).unwrap();
     assert_eq!(host.engine.status(host.now).drained, ["s0", "s1"]);
     let alone = self::prepared(

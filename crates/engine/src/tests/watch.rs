@@ -307,14 +307,13 @@ fn a_neighbour_that_is_lost_leaves_its_routes_to_the_backups_of_the_kernel() {
         let routes = host.kernel.observed.routes.keys().filter(|(_, m)| *m == metric);
         routes.map(|(dst, _)| *dst).collect()
     };
-    let by_it: BTreeSet<_> = prepared
-        .wanted
-        .routes
+    let installed = prepared.wanted.clone().folded([]).routes;
+    let by_it: BTreeSet<_> = installed
         .iter()
         .filter(|((dst, metric), route)| {
             *metric == METRIC_PRIMARY
                 && route.nexthops == [nexthop.clone()]
-                && prepared.wanted.routes.contains_key(&(*dst, METRIC_BACKUP))
+                && installed.contains_key(&(*dst, METRIC_BACKUP))
         })
         .map(|((dst, _), _)| *dst)
         .collect();

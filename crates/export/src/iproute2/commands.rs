@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use tresse_reconcile::{
     ENDPOINT_IDS, LinkKind, METRIC_PRIMARY, METRIC_UNREACHABLE, Nexthop, PROTOCOL, Rule, Wanted,
+    WantedRoute,
 };
 
 use crate::nexthops::{FIRST_GROUP, Nexthops};
@@ -80,7 +81,10 @@ pub fn neighbours(wanted: &Wanted) -> String {
 pub fn routes(wanted: &Wanted) -> String {
     let nexthops = Nexthops::of(wanted);
     let mut groups: BTreeMap<&[Nexthop], u32> = BTreeMap::new();
-    for route in wanted.routes.values() {
+    let on_link = |route: &WantedRoute| {
+        route.nexthops.first().filter(|nexthop| nexthop.is_on_link()).cloned()
+    };
+    for route in wanted.routes.values().filter(|route| on_link(route).is_none()) {
         groups.insert(&route.nexthops, 0);
     }
     for (id, group) in (FIRST_GROUP..).zip(groups.values_mut()) {
@@ -109,10 +113,13 @@ pub fn routes(wanted: &Wanted) -> String {
         line!(out, "nexthop replace id {id} group {} protocol {PROTOCOL}", members.join("/"));
     }
     for ((dst, metric), route) in &wanted.routes {
+        let to = match on_link(route) {
+            Some(nexthop) => format!("dev {}", shell(&nexthop.interface)),
+            None => format!("nhid {}", groups[route.nexthops.as_slice()]),
+        };
         line!(
             out,
-            "route replace {dst} nhid {} src {} metric {metric} mtu {} advmss {} protocol {PROTOCOL}",
-            groups[route.nexthops.as_slice()],
+            "route replace {dst} {to} src {} metric {metric} mtu {} advmss {} protocol {PROTOCOL}",
             route.src,
             route.mtu,
             route.advmss

@@ -110,7 +110,7 @@ fn write_address(buffer: &mut Vec<u8>, kind: u16, address: IpAddr) {
     }
 }
 
-const fn family(address: IpAddr) -> u8 {
+pub(super) const fn family(address: IpAddr) -> u8 {
     (match address {
         IpAddr::V4(_) => libc::AF_INET,
         IpAddr::V6(_) => libc::AF_INET6,

@@ -28,9 +28,10 @@ use netlink_packet_core::{
 use netlink_packet_route::route::{RouteLwEnCapType, RouteMplsIpTunnel};
 use tresse_base::id::Label;
 use tresse_frame::mpls::ENTRY_LEN;
+use tresse_reconcile::no_gateway;
 
-use super::label;
 use super::message::{MalformedMessage, attributes, bytes, word, write_attribute};
+use super::{bulk, label};
 
 /// Create or replace.
 pub(super) const RTM_NEWNEXTHOP: u16 = 104;
@@ -59,7 +60,7 @@ pub(super) struct Nexthop {
     pub protocol: u8,
     /// NHA_OIF.
     pub ifindex: Option<u32>,
-    /// NHA_GATEWAY; written with RTNH_F_ONLINK.
+    /// NHA_GATEWAY; written with RTNH_F_ONLINK. Unspecified: none, of this family.
     pub via: Option<IpAddr>,
     /// Label stack of `encap mpls`, outermost first.
     pub labels: Vec<Label>,
@@ -70,13 +71,10 @@ pub(super) struct Nexthop {
 impl Nexthop {
     /// Appends the message body.
     pub fn emit(&self, buffer: &mut Vec<u8>) {
-        let family = match self.via {
-            Some(IpAddr::V4(_)) => libc::AF_INET,
-            Some(IpAddr::V6(_)) => libc::AF_INET6,
-            None => libc::AF_UNSPEC,
-        };
-        let flags = if self.via.is_some() { RTNH_F_ONLINK } else { 0 };
-        buffer.extend_from_slice(&[family as u8, 0, self.protocol, 0]);
+        let family = self.via.map_or(libc::AF_UNSPEC as u8, bulk::family);
+        let gateway = self.via.filter(|via| !via.is_unspecified());
+        let flags = gateway.map_or(0, |_| RTNH_F_ONLINK);
+        buffer.extend_from_slice(&[family, 0, self.protocol, 0]);
         buffer.extend_from_slice(&flags.to_ne_bytes());
         write_attribute(buffer, NHA_ID, &self.id.to_ne_bytes());
         if !self.group.is_empty() {
@@ -91,7 +89,7 @@ impl Nexthop {
         if let Some(ifindex) = self.ifindex {
             write_attribute(buffer, NHA_OIF, &ifindex.to_ne_bytes());
         }
-        match self.via {
+        match gateway {
             Some(IpAddr::V4(a)) => write_attribute(buffer, NHA_GATEWAY, &a.octets()),
             Some(IpAddr::V6(a)) => write_attribute(buffer, NHA_GATEWAY, &a.octets()),
             None => {}
@@ -120,6 +118,8 @@ impl Nexthop {
                 _ => {}
             }
         }
+        let on_link = nexthop.ifindex.and(no_gateway(payload[0]));
+        nexthop.via = nexthop.via.or(on_link);
         if nexthop.id == 0 {
             return Err(MalformedMessage::without("NHA_ID"));
         }
@@ -195,6 +195,18 @@ mod tests {
         ];
         assert_eq!(written(&nexthop), expected);
         assert_eq!(Nexthop::parse(&expected), Ok(nexthop));
+    }
+
+    #[test]
+    fn a_nexthop_on_the_link_has_a_family_and_no_gateway() {
+        for (via, family) in [("0.0.0.0", 2), ("::", 10)] {
+            let via = Some(via.parse().unwrap());
+            let nexthop = Nexthop { id: 1, ifindex: Some(3), via, ..Nexthop::default() };
+            let expected =
+                [family, 0, 0, 0, 0, 0, 0, 0, 8, 0, 1, 0, 1, 0, 0, 0, 8, 0, 5, 0, 3, 0, 0, 0];
+            assert_eq!(written(&nexthop), expected);
+            assert_eq!(Nexthop::parse(&expected), Ok(nexthop));
+        }
     }
 
     #[test]

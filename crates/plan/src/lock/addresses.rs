@@ -6,7 +6,8 @@ use std::net::IpAddr;
 
 use tresse_base::units::Prefix;
 use tresse_topology::Layout;
-use tresse_topology::cluster::{Cluster, TopologyShape};
+use tresse_topology::cluster::{AddressLayout, Cluster, Node, TopologyShape};
+use tresse_topology::coordinates::NodeEncoding;
 use tresse_topology::pmesh::{self, Encoding};
 
 use super::content::Lock;
@@ -31,6 +32,19 @@ pub enum AddressError {
         /// The longest prefix that holds them.
         larger: u8,
     },
+    /// Node addresses by coordinates need more bits than a prefix has.
+    #[error(
+        "{prefix} of `nodes` is too small for addresses by coordinates, which take {bits} bits: needs \
+         /{longest} or larger, or `layout = \"sequential\"`, which gives all nodes other addresses"
+    )]
+    Coordinates {
+        /// The prefix.
+        prefix: Prefix,
+        /// Bits of an address below the prefix.
+        bits: u32,
+        /// The longest prefix length that has room for them.
+        longest: u8,
+    },
     /// The addresses of a P-Mesh need more bits than its base network has.
     #[error(transparent)]
     Base(#[from] pmesh::BaseTooSmall),
@@ -47,7 +61,8 @@ pub enum AddressError {
 }
 
 /// Allocates an address for every node and NIC from each prefix of `[addressing]`, and returns them. A node or NIC
-/// keeps the address that the lock holds for it, if that is inside the prefix. Otherwise node k gets the (k+1)-th
+/// keeps the address that the lock holds for it, if that is inside the prefix and of the same layout. With the layout
+/// `coordinates` node addresses follow from the coordinates. Otherwise node k gets the (k+1)-th
 /// address of its prefix, and the m-th NIC of the cluster the m-th address of its prefix; if that is taken, the lowest
 /// free one. Addresses that the lock holds for others, even for removed nodes, count as taken. On a P-Mesh the
 /// coordinates of a node determine its NIC addresses. Linear in nodes and NICs.
@@ -69,7 +84,17 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
         Some(format!("{}/{}", machine.or(names[k])?, cluster.nodes[k].nics[i].name))
     };
     let owners = Owners { what: "nodes", count: cluster.nodes.len(), key: &node_key };
-    let nodes = columns(&owners, &cluster.addressing.nodes, &lock.nodes, lock)?;
+    let nodes = match lock.layout(cluster) {
+        AddressLayout::Coordinates => by_coordinates(cluster)?,
+        AddressLayout::Sequential => {
+            // The file asks for other addresses than those by coordinates that the lock has.
+            let renumbers = lock.layout_held() == Some(AddressLayout::Coordinates)
+                && NodeEncoding::of(&cluster.kind).is_some();
+            let none = BTreeMap::new();
+            let held = if renumbers { &none } else { &lock.nodes };
+            columns(&owners, &cluster.addressing.nodes, held, lock)?
+        }
+    };
     if let TopologyShape::Pmesh { grow_to, .. } = &cluster.kind {
         return Ok(Addresses { node: nodes, nic: encoded(cluster, grow_to)? });
     }
@@ -78,6 +103,22 @@ pub fn assign(cluster: &Cluster, lock: &Lock) -> Result<Addresses, AddressError>
     let mut rows = nics.into_iter();
     let nic = cluster.nodes.iter().map(|n| rows.by_ref().take(n.nics.len()).collect()).collect();
     Ok(Addresses { node: nodes, nic })
+}
+
+/// Node addresses by coordinates.
+fn by_coordinates(cluster: &Cluster) -> Result<Vec<Vec<IpAddr>>, AddressError> {
+    let kind = &cluster.kind;
+    let (Some(encoding), Some(layout)) = (NodeEncoding::of(kind), Layout::of(kind)) else {
+        return Ok(vec![Vec::new(); cluster.nodes.len()]);
+    };
+    let prefixes = &cluster.addressing.nodes;
+    if let Some(prefix) = prefixes.iter().find(|prefix| !encoding.fits(prefix)) {
+        let (bits, longest) = (encoding.bits(), encoding.longest_prefix(prefix));
+        return Err(AddressError::Coordinates { prefix: *prefix, bits, longest });
+    }
+    let offsets = layout.all_coordinates().chunks_exact(layout.rank()).map(|x| encoding.offset(x));
+    let of_node = |offset| prefixes.iter().filter_map(|prefix| prefix.nth(offset)).collect();
+    Ok(offsets.map(of_node).collect())
 }
 
 /// The NIC addresses of a P-Mesh: coordinates say them, so no lock is needed.
@@ -92,10 +133,24 @@ fn encoded(cluster: &Cluster, grow_to: &[u32]) -> Result<Vec<Vec<Vec<IpAddr>>>, 
         let x = layout.coordinates(k.into());
         cluster.addressing.nics.iter().filter_map(|p| address(p, dim, x)).collect()
     };
-    let of_node = |(k, node): (usize, &tresse_topology::cluster::Node)| {
-        (0..node.nics.len()).map(|dim| of_nic(k, dim)).collect()
-    };
+    let of_node =
+        |(k, node): (usize, &Node)| (0..node.nics.len()).map(|dim| of_nic(k, dim)).collect();
     Ok(cluster.nodes.iter().enumerate().map(of_node).collect())
+}
+
+/// The number of nodes that get another address than `lock` has for them, in a family that both have.
+#[must_use]
+pub fn renumbered(cluster: &Cluster, addresses: &Addresses, lock: &Lock) -> usize {
+    let moved = |(name, now): (Option<&str>, &Vec<IpAddr>)| {
+        let before = name.and_then(|name| lock.nodes.get(name));
+        let other = |a: &IpAddr| {
+            let same = now.iter().find(|b| a.is_ipv4() == b.is_ipv4());
+            same.is_some_and(|b| a != b)
+        };
+        before.is_some_and(|before| before.iter().any(other))
+    };
+    let names = lock.names(cluster).into_iter();
+    names.zip(&addresses.node).filter(|(name, now)| moved((*name, now))).count()
 }
 
 /// What gets addresses: `key` names the n-th in the lock, and is asked only where the lock holds any;
@@ -200,6 +255,79 @@ mod tests {
         assert_eq!(addresses.node[15][1].to_string(), "fd77::10");
         assert_eq!(addresses.nic[15][1][0].to_string(), "10.78.0.32");
         assert_eq!(addresses.nic[3][0][1].to_string(), "fd78::7");
+    }
+
+    fn pmesh(dims: &[u32]) -> Cluster {
+        let kind = TopologyShape::Pmesh {
+            dims: dims.into(),
+            grow_to: dims.iter().map(|n| n.next_power_of_two()).collect(),
+            lines_per_switch: 1,
+        };
+        Cluster::generated(kind, 1, 1, Strategy::Xy, 2)
+    }
+
+    fn of(cluster: &Cluster, addresses: &Addresses, name: &str) -> String {
+        addresses.node[cluster.node_named(name).unwrap().index()][0].to_string()
+    }
+
+    #[test]
+    fn a_new_grid_is_numbered_by_coordinates_and_grows_within_them() {
+        let (small, large) = (pmesh(&[3, 3]), pmesh(&[4, 4]));
+        let first = assign(&small, &Lock::default()).unwrap();
+        assert_eq!(of(&small, &first, "n0"), "10.77.0.1");
+        assert_eq!(of(&small, &first, "n5"), "10.77.0.18", "x = 2, y = 1");
+        let lock = lock_of(&small, &Lock::default());
+        assert_eq!(lock.layout, Some(AddressLayout::Coordinates));
+        assert_eq!(Lock::parse(&lock.emit()).unwrap(), lock);
+        let grown = assign(&large, &lock).unwrap();
+        assert_eq!(renumbered(&large, &grown, &lock), 0);
+        assert_eq!(of(&large, &grown, "n06"), "10.77.0.18");
+    }
+
+    #[test]
+    fn a_lock_without_the_key_keeps_sequential_addresses() {
+        let cluster = pmesh(&[3, 3]);
+        let mut asked = cluster.clone();
+        asked.addressing.layout = Some(AddressLayout::Sequential);
+        let lock = lock_of(&asked, &Lock::default());
+        assert!(lock.layout.is_none() && !lock.emit().contains("layout"));
+        let kept = assign(&cluster, &lock).unwrap();
+        assert_eq!(of(&cluster, &kept, "n5"), "10.77.0.6");
+        assert_eq!(renumbered(&cluster, &kept, &lock), 0);
+    }
+
+    #[test]
+    fn another_layout_than_the_locks_renumbers_nodes() {
+        let cluster = pmesh(&[3, 3]);
+        let [sequential, coordinates] = [AddressLayout::Sequential, AddressLayout::Coordinates]
+            .map(|layout| {
+                let mut cluster = cluster.clone();
+                cluster.addressing.layout = Some(layout);
+                cluster
+            });
+        for (before, after) in [(&sequential, &coordinates), (&coordinates, &sequential)] {
+            let lock = lock_of(before, &Lock::default());
+            let addresses = assign(after, &lock).unwrap();
+            assert!(renumbered(after, &addresses, &lock) >= 6);
+            assert_eq!(lock_of(after, &lock).layout_held(), after.addressing.layout);
+        }
+    }
+
+    #[test]
+    fn coordinates_need_room_and_are_no_default_without() {
+        let mut cluster = pmesh(&[4, 4]);
+        cluster.addressing.nodes = vec!["10.77.0.0/28".parse().unwrap()];
+        cluster.addressing.layout = Some(AddressLayout::Coordinates);
+        let error = assign(&cluster, &Lock::default()).unwrap_err().to_string();
+        assert!(error.contains("take 5 bits: needs /27 or larger"), "{error}");
+        cluster.addressing.layout = None;
+        cluster.addressing.nodes =
+            vec!["10.77.0.0/27".parse().unwrap(), "fd77::/64".parse().unwrap()];
+        let both = assign(&cluster, &Lock::default()).unwrap();
+        assert_eq!(
+            both.node[1].iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["10.77.0.9", "fd77::9"]
+        );
     }
 
     #[test]

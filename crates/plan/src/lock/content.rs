@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::Vid;
-use tresse_topology::cluster::Cluster;
+use tresse_topology::cluster::{AddressLayout, Cluster};
+use tresse_topology::coordinates::{NodeEncoding, default_layout};
 
 use super::{place, tree};
 
@@ -23,6 +24,9 @@ pub struct Lock {
     /// switches are added to the tree that is there.
     #[serde(default)]
     pub base: Option<String>,
+    /// How the addresses of `nodes` are laid out. None in locks of earlier versions: sequential.
+    #[serde(default)]
+    pub layout: Option<AddressLayout>,
     /// VIDs by the name of their tree.
     #[serde(default)]
     pub vids: BTreeMap<String, LockedVid>,
@@ -119,6 +123,7 @@ impl Default for Lock {
         Self {
             format: FORMAT,
             base: None,
+            layout: None,
             vids: BTreeMap::new(),
             nodes: BTreeMap::new(),
             nics: BTreeMap::new(),
@@ -131,6 +136,24 @@ impl Default for Lock {
 }
 
 impl Lock {
+    /// The layout of node addresses of `cluster`: as its file says, else as this lock has it, else the default of its
+    /// kind. Nodes without coordinates are numbered one after the other.
+    #[must_use]
+    pub fn layout(&self, cluster: &Cluster) -> AddressLayout {
+        if NodeEncoding::of(&cluster.kind).is_none() {
+            return AddressLayout::Sequential;
+        }
+        let default = || default_layout(&cluster.kind, &cluster.addressing.nodes);
+        cluster.addressing.layout.or_else(|| self.layout_held()).unwrap_or_else(default)
+    }
+
+    /// The layout of the node addresses in this lock; `None` if it has none.
+    #[must_use]
+    pub fn layout_held(&self) -> Option<AddressLayout> {
+        let held = !self.nodes.is_empty();
+        held.then(|| self.layout.unwrap_or(AddressLayout::Sequential))
+    }
+
     /// The name that each node of `cluster` bears in this lock: the name at the same place, else its
     /// own, unless that one is now at another place; `None` for nodes that the lock does not know.
     #[must_use]

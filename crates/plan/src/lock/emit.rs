@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use tresse_topology::cluster::AddressLayout;
+
 use super::content::{Lock, LockedVid, Retired};
 
 impl Lock {
@@ -13,6 +15,9 @@ impl Lock {
         let _ = writeln!(text, "format = {}", self.format);
         if let Some(base) = &self.base {
             let _ = writeln!(text, "base = {}", quoted(base));
+        }
+        if self.layout == Some(AddressLayout::Coordinates) {
+            text.push_str("layout = \"coordinates\"\n");
         }
         if !self.vids.is_empty() {
             text.push_str("\n[vids]\n");

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::Vid;
-use tresse_topology::cluster::Cluster;
+use tresse_topology::cluster::{AddressLayout, Cluster};
 
 use super::content::{Labels, Lock, LockedVid, Retired};
 use super::place;
@@ -22,7 +22,9 @@ impl Lock {
         vids: &[Vid],
         labels: Labels,
     ) -> Self {
-        let mut next = Self { labels, ..Self::default() };
+        let layout = self.layout(cluster);
+        let layout = Some(layout).filter(|layout| *layout == AddressLayout::Coordinates);
+        let mut next = Self { labels, layout, ..Self::default() };
         for ((name, tree), vid) in trees.iter().zip(vids) {
             let entry = LockedVid { vid: *vid, tree: (*tree).to_owned() };
             next.vids.insert((*name).to_owned(), entry);

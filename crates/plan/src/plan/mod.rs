@@ -31,7 +31,7 @@ use std::ops::Deref;
 
 use tresse_base::id::{Label, TreeId, Vid};
 use tresse_routing::RoutingError;
-use tresse_topology::cluster::Cluster;
+use tresse_topology::cluster::{AddressLayout, Cluster};
 use tresse_topology::path::Segment;
 
 use crate::address::Addresses;
@@ -56,6 +56,8 @@ pub struct Plan {
     generation: String,
     /// The base VLAN's tree before this plan, as the lock has it.
     base_before: Option<String>,
+    /// Nodes with another address than the lock has for them.
+    renumbered: usize,
 }
 
 impl Deref for Plan {
@@ -100,7 +102,8 @@ impl Plan {
     /// # Errors
     /// [`PlanError`] where the strategy does not fit, VIDs or addresses run out, labels leave too small
     /// an MTU, or the lock has the base VLAN's VID for a tree.
-    pub fn build_with(cluster: Cluster, lock: &Lock) -> Result<Self, PlanError> {
+    pub fn build_with(mut cluster: Cluster, lock: &Lock) -> Result<Self, PlanError> {
+        cluster.addressing.layout = Some(lock.layout(&cluster));
         if let Some(base) = cluster.vlans.base {
             lock::accept_base(Vid(base), lock)?;
         }
@@ -112,8 +115,9 @@ impl Plan {
         let numbers = Numbers { addresses: &addresses, vids: &vids };
         let transits = label::allocate(&paths, numbers, lock);
         let generation = generation(&paths, numbers, &transits);
+        let renumbered = lock::renumbered(&paths.cluster, &addresses, lock);
         let base_before = lock.base.clone();
-        Ok(Self { paths, addresses, vids, transits, generation, base_before })
+        Ok(Self { paths, addresses, vids, transits, generation, base_before, renumbered })
     }
 
     /// The digest of the plan: 16 hexadecimal digits, equal on every node.
@@ -132,6 +136,12 @@ impl Plan {
     #[must_use]
     pub const fn addresses(&self) -> &Addresses {
         &self.addresses
+    }
+
+    /// The number of nodes that get another address than the lock has for them.
+    #[must_use]
+    pub const fn renumbered(&self) -> usize {
+        self.renumbered
     }
 
     /// The tree of a VID.
@@ -165,6 +175,9 @@ fn generation(paths: &Paths, numbers: Numbers<'_>, transits: &[TransitForwarding
     digest.add(&paths.cluster);
     if paths.cluster.routing.mptcp {
         digest.add(&"mptcp");
+    }
+    if paths.cluster.addressing.layout == Some(AddressLayout::Coordinates) {
+        digest.add(&"coordinates");
     }
     for (spec, vid) in paths.specs.iter().zip(&vids.trees) {
         digest.add(&(&spec.name, vid));

@@ -15,6 +15,18 @@
 //! failures", 2007). Tested for all pairs: after any one failure of a switch, cable or NIC every packet arrives,
 //! unless no path is left.
 //!
+//! **Backups that fold into prefixes.** Where node addresses carry the coordinates (`[addressing] layout`), one route
+//! serves all nodes of a column as long as they have one next hop. On a P-Mesh of two dimensions whose columns are no
+//! longer than its rows the spare therefore depends on the destination's column x2 alone. A node (x, y) sends
+//!
+//! - to other columns: along its own column to a row chosen by x2 - x, where the packet goes on in dimension order: one
+//!   hop more than straight to the destination's row;
+//! - within its column, to (x, y2): to the node (x + y2 - y, y) of its row. That node redirects what arrives by its row
+//!   for column x to the row y + (its own column - x) = y2. So the step aside carries the wanted row, and nobody has to
+//!   look it up.
+//!
+//! All sums are taken modulo the sizes. What is said of failures above holds, by the same tests.
+//!
 //! ```text
 //! the switch of column 2 has failed: (2,0) to (2,3)
 //!   (2,0) -spare-> (1,0) -redirected-> (1,3) -dimension 0-> (2,3)
@@ -26,7 +38,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 use tresse_base::id::TreeId;
-use tresse_topology::cluster::{NicEnd, TopologyShape};
+use tresse_topology::cluster::{AddressLayout, Cluster, NicEnd, TopologyShape};
 use tresse_topology::path::{Segment, Segments};
 use tresse_topology::{Hop, Layout};
 
@@ -35,13 +47,35 @@ use tresse_topology::{Hop, Layout};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Xy {
     layout: Layout,
+    /// Do spares depend on the destination's column alone?
+    #[serde(default)]
+    by_column: bool,
 }
 
 impl Xy {
     /// Returns the routing of a kind of fabric; `None` if its switches carry VLANs.
     #[must_use]
     pub fn of(kind: &TopologyShape) -> Option<Self> {
-        Layout::of(kind).map(|layout| Self { layout })
+        Layout::of(kind).map(|layout| Self { layout, by_column: false })
+    }
+
+    /// Returns the routing of a planned cluster; `None` if its switches carry VLANs. Spares fold into prefixes where
+    /// node addresses carry the coordinates and the shape allows it.
+    #[must_use]
+    pub fn of_cluster(cluster: &Cluster) -> Option<Self> {
+        let xy = Self::of(&cluster.kind)?;
+        let coordinates = cluster.addressing.layout == Some(AddressLayout::Coordinates);
+        Some(if coordinates { xy.with_spares_by_column() } else { xy })
+    }
+
+    /// The same with spares that depend on the destination's column alone. Nothing changes but on a P-Mesh of two
+    /// dimensions with a switch for each line, whose columns have at least two nodes and no more than its rows.
+    #[must_use]
+    pub fn with_spares_by_column(self) -> Self {
+        let layout = &self.layout;
+        let fits = matches!(*layout.dims(), [n0, n1] if n1 >= 2 && n0 >= n1);
+        let by_column = layout.has_switches() && !layout.shares_switches() && fits;
+        Self { by_column, ..self }
     }
 
     /// The coordinates and cables of the nodes.
@@ -109,6 +143,9 @@ impl Xy {
     /// other path.
     #[must_use]
     pub fn spare(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        if self.by_column {
+            return self.spare_by_column(at, to);
+        }
         let mut differing = self.differing(at, to);
         let first = differing.next()?;
         match differing.next() {
@@ -121,6 +158,9 @@ impl Xy {
     /// comes from a node that has lost its own next hop.
     #[must_use]
     pub fn redirected(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        if self.by_column {
+            return self.redirected_by_column(at, to);
+        }
         let mut differing = self.differing(at, to);
         let first = differing.next()?;
         match differing.next() {
@@ -128,6 +168,35 @@ impl Xy {
             None if self.layout.rank() == 1 => self.round(at, to, first),
             None => None,
         }
+    }
+
+    /// The spare by the destination's column (see the module's text).
+    fn spare_by_column(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        let ([x, y], [x2, y2], [n0, n1]) = (self.pair(at)?, self.pair(to)?, self.sizes()?);
+        if x == x2 {
+            let beside = (x + (y2 + n1 - y) % n1) % n0;
+            return self.layout.towards(at, 0, beside, true).filter(|_| y != y2);
+        }
+        let row = (y + 1 + ((x2 + n0 - x) % n0 - 1) % (n1 - 1)) % n1;
+        self.layout.towards(at, 1, row, true)
+    }
+
+    /// The redirection by the destination's column: the distance from that column gives the row.
+    fn redirected_by_column(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        let ([x, y], [x2, _], [n0, n1]) = (self.pair(at)?, self.pair(to)?, self.sizes()?);
+        let distance = (x + n0 - x2) % n0;
+        let row = (y + 1 + distance.checked_sub(1)? % (n1 - 1)) % n1;
+        self.layout.towards(at, 1, row, true)
+    }
+
+    /// The coordinates of a node, of two.
+    fn pair(&self, node: NodeId) -> Option<[u32; 2]> {
+        self.layout.coordinates(node).try_into().ok()
+    }
+
+    /// The sizes of two dimensions.
+    fn sizes(&self) -> Option<[u32; 2]> {
+        self.layout.dims().try_into().ok()
     }
 
     /// A step in another dimension than the only one in which the two differ, so that destinations share

@@ -171,7 +171,41 @@ fn every_kind() -> Vec<Xy> {
         mesh(&[5]),
         ring(5),
         ring(8),
+        by_column(&[4, 4]),
+        by_column(&[2, 2]),
+        by_column(&[3, 3]),
+        by_column(&[5, 4]),
+        by_column(&[5, 2]),
     ]
+}
+
+/// A P-Mesh whose spares depend on the destination's column.
+fn by_column(dims: &[u32]) -> Xy {
+    let xy = pmesh(dims).with_spares_by_column();
+    assert!(xy.by_column);
+    xy
+}
+
+/// So that one route serves a whole column, also for what arrives by the row.
+#[test]
+fn spares_by_column_are_one_for_all_nodes_of_another_column() {
+    for xy in [by_column(&[4, 4]), by_column(&[5, 3])] {
+        for (at, to) in
+            pairs(&xy).filter(|(at, to)| xy.pair(*at).unwrap()[0] != xy.pair(*to).unwrap()[0])
+        {
+            let first = xy.layout.moved(to, 1, 0);
+            assert_eq!(xy.hop(at, to), xy.hop(at, first));
+            assert_eq!(xy.spare(at, to), xy.spare(at, first));
+            assert_eq!(xy.redirected(at, to), xy.redirected(at, first));
+        }
+    }
+}
+
+#[test]
+fn other_shapes_keep_their_spares() {
+    for xy in [pmesh(&[2, 5]), pmesh(&[3, 3, 3]), torus(&[4, 4]), pmesh(&[5]), ring(4)] {
+        assert_eq!(xy.clone().with_spares_by_column(), xy);
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32)
     wanted.links.insert(NODE_INTERFACE.into(), link);
     wanted.addresses.extend(own.iter().map(|address| (NODE_INTERFACE.to_owned(), *address)));
     let ipv6 = own.iter().any(IpAddr::is_ipv6);
-    let Addressing { nodes, nics } = &plan.cluster().addressing;
+    let Addressing { nodes, nics, .. } = &plan.cluster().addressing;
     let prefixes = nodes.iter().chain(nics).filter(|prefix| {
         let host = Prefix::host(prefix.address).len;
         prefix.len < host && own.iter().any(|own| own.is_ipv4() == prefix.address.is_ipv4())
@@ -43,7 +43,7 @@ pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32)
 /// routes between the fabric and other networks.
 pub(super) fn guard(wanted: &mut Wanted, plan: &Plan, node: NodeId, interface: &str) {
     if !plan.cluster().node(node).gateway {
-        let Addressing { nodes, nics } = &plan.cluster().addressing;
+        let Addressing { nodes, nics, .. } = &plan.cluster().addressing;
         let prefixes: Vec<Prefix> = nodes.iter().chain(nics).copied().collect();
         wanted.guard.extend(GuardRule::of(interface, &prefixes));
     }

@@ -31,14 +31,15 @@ use tresse_plan::{NodeRoutes, Plan};
 use tresse_reconcile::{
     METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Wanted, WantedNeighbour, WantedRoute, force_forwarding,
 };
-use tresse_topology::cluster::TopologyShape;
+use tresse_topology::cluster::{AddressLayout, TopologyShape};
 use tresse_topology::pmesh::Encoding;
 use tresse_topology::{Hop, Layout};
 
 use super::host;
 use super::value::{Slice, SliceInterface};
 
-/// Computes the slice of `node`: the plan's `routes`, as they are.
+/// Computes the slice of `node`: the plan's `routes`, as they are. Where node addresses carry the coordinates they are
+/// folded into prefixes when they are installed, and a line of this node is one route.
 pub(super) fn slice(
     plan: &Plan,
     (routes, layout): (NodeRoutes<'_>, &Layout),
@@ -46,7 +47,9 @@ pub(super) fn slice(
 ) -> Slice {
     let mtu = plan.cluster().nodes.iter().flat_map(|n| &n.nics).map(|nic| plan.nic_mtu(nic)).min();
     let mtu = mtu.unwrap_or(1500);
-    let mut builder = Builder { plan, routes, layout, node, mtu, wanted: Wanted::default() };
+    let folds = plan.cluster().addressing.layout == Some(AddressLayout::Coordinates);
+    let wanted = Wanted { folds, ..Wanted::default() };
+    let mut builder = Builder { plan, routes, layout, node, mtu, wanted };
     builder.nics();
     builder.neighbours();
     for peer in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|peer| *peer != node) {
@@ -157,6 +160,10 @@ impl Builder<'_> {
             let own = layout.coordinates(self.node)[dim];
             let all = (0..layout.nodes()).map(NodeId::from);
             for there in all.filter(|n| layout.coordinates(*n)[dim] == own) {
+                if there == self.node && self.wanted.folds {
+                    self.own_line(encoding, dim);
+                    continue;
+                }
                 if there == self.node {
                     (0..size).filter(|x| *x != own).for_each(|x| self.member(dim, x));
                     continue;
@@ -167,6 +174,18 @@ impl Builder<'_> {
                     subnet.into_iter().for_each(|subnet| self.routes(subnet, hop, None));
                 }
             }
+        }
+    }
+
+    /// Adds the route to all members of this node's own line, which are on the link; each has a permanent neighbour.
+    fn own_line(&mut self, encoding: &Encoding, dim: usize) {
+        for base in &self.plan.cluster().addressing.nics {
+            let coordinates = self.layout.coordinates(self.node);
+            let Some(subnet) = encoding.subnet(base, dim, coordinates) else { continue };
+            let interface = self.plan.cluster().node(self.node).nics[dim].name.clone();
+            let nexthop = Nexthop::on_link(interface, subnet.address.is_ipv4());
+            let route = self.route_by(subnet, nexthop);
+            self.wanted.routes.extend(route.map(|route| ((subnet, METRIC_PRIMARY), route)));
         }
     }
 
@@ -188,10 +207,14 @@ impl Builder<'_> {
     }
 
     fn route(&self, dst: Prefix, hop: Hop) -> Option<WantedRoute> {
+        self.route_by(dst, self.nexthop(hop, dst.address.is_ipv4())?)
+    }
+
+    fn route_by(&self, dst: Prefix, nexthop: Nexthop) -> Option<WantedRoute> {
         let ipv4 = dst.address.is_ipv4();
         let src = self.plan.addresses().of_node(self.node, ipv4)?;
         let (mtu, advmss) = (self.mtu, self.mtu - if ipv4 { 40 } else { 60 });
-        Some(WantedRoute { src, mtu, advmss, nexthops: vec![self.nexthop(hop, ipv4)?] })
+        Some(WantedRoute { src, mtu, advmss, nexthops: vec![nexthop] })
     }
 
     fn nexthop(&self, hop: Hop, ipv4: bool) -> Option<Nexthop> {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # n1.node.sh: node n1 of fabric t
-# Generation bc5d68e63f28101f, written by `tresse export iproute2`.
+# Generation adb5ef88d23e2df6, written by `tresse export iproute2`.
 #
 # sh n1.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n1.node.sh undo   remove everything with our mark, of any generation
@@ -162,8 +162,8 @@ address replace 10.78.0.2/32 dev eth0 scope link noprefixroute
 address replace fd78::2/128 dev eth0 scope link nodad noprefixroute
 address replace 10.78.0.21/32 dev eth1 scope link noprefixroute
 address replace fd78::15/128 dev eth1 scope link nodad noprefixroute
-address replace 10.77.0.2/32 dev tresse0 noprefixroute
-address replace fd77::2/128 dev tresse0 nodad noprefixroute
+address replace 10.77.0.5/32 dev tresse0 noprefixroute
+address replace fd77::5/128 dev tresse0 nodad noprefixroute
 link set dev tresse0 up
 neigh replace 10.78.0.1 lladdr 02:54:00:00:00:00 dev eth0 nud permanent protocol 78
 neigh replace 10.78.0.3 lladdr 02:54:00:00:02:00 dev eth0 nud permanent protocol 78
@@ -186,48 +186,38 @@ nexthop replace id 1417674754 group 1409286146,1 protocol 78
 nexthop replace id 1417674755 group 1409286147,1 protocol 78
 nexthop replace id 1417674756 group 1409286148,1 protocol 78
 nexthop replace id 1417674757 group 1409286149,1 protocol 78
-route replace 10.77.0.1/32 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.1/32 nhid 1417674756 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.3/32 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.3/32 nhid 1417674756 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.4/32 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.4/32 nhid 1417674756 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.5/32 nhid 1417674756 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.5/32 nhid 1417674752 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.6/32 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.6/32 nhid 1417674756 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.1/32 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.3/32 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.8/29 nhid 1417674756 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.16/30 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.22/32 nhid 1417674756 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.24/30 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace fd77::1/128 nhid 1417674754 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1/128 nhid 1417674757 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::3/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::3/128 nhid 1417674757 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::4/128 nhid 1417674754 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::4/128 nhid 1417674757 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::5/128 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::5/128 nhid 1417674754 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::6/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::6/128 nhid 1417674757 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd78::1/128 nhid 1417674754 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::3/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::8/125 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::10/126 nhid 1417674754 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::16/128 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::18/126 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace 10.77.0.0/30 nhid 1417674752 src 10.77.0.5 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.0/30 nhid 1417674756 src 10.77.0.5 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.6/32 nhid 1417674756 src 10.77.0.5 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.6/32 nhid 1417674753 src 10.77.0.5 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.8/30 nhid 1417674753 src 10.77.0.5 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.8/30 nhid 1417674756 src 10.77.0.5 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.0/29 dev eth0 src 10.77.0.5 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.8/29 nhid 1417674756 src 10.77.0.5 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.16/30 nhid 1417674752 src 10.77.0.5 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.20/30 dev eth1 src 10.77.0.5 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.24/30 nhid 1417674753 src 10.77.0.5 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace fd77::/126 nhid 1417674754 src fd77::5 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::/126 nhid 1417674757 src fd77::5 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::6/128 nhid 1417674757 src fd77::5 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::6/128 nhid 1417674755 src fd77::5 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::8/126 nhid 1417674755 src fd77::5 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::8/126 nhid 1417674757 src fd77::5 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd78::/125 dev eth0 src fd77::5 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::8/125 nhid 1417674757 src fd77::5 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::10/126 nhid 1417674754 src fd77::5 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::14/126 dev eth1 src fd77::5 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::18/126 nhid 1417674755 src fd77::5 metric 7800 mtu 1500 advmss 1440 protocol 78
 route replace unreachable 10.77.0.0/24 metric 4294967295 protocol 78
 route replace unreachable 10.78.0.0/24 metric 4294967295 protocol 78
 route replace unreachable fd77::/64 metric 4294967295 protocol 78
 route replace unreachable fd78::/64 metric 4294967295 protocol 78
 EOF
     ip -batch - <<'EOF'
-route replace 10.77.0.4/32 via 10.78.0.22 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.6/32 via 10.78.0.22 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::4/128 via fd78::16 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::6/128 via fd78::16 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.0/30 via 10.78.0.22 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.8/30 via 10.78.0.22 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::/126 via fd78::16 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::8/126 via fd78::16 dev eth1 onlink table 7800 metric 7800 protocol 78
 EOF
     arriving -6 eth0 7800
     arriving -4 eth0 7800

@@ -1,6 +1,6 @@
 #!/bin/sh
 # n01.node.sh: node n01 of fabric t
-# Generation d75c3724609e19cd, written by `tresse export iproute2`.
+# Generation 1126c7c58e4a408a, written by `tresse export iproute2`.
 #
 # sh n01.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n01.node.sh undo   remove everything with our mark, of any generation
@@ -168,8 +168,8 @@ address replace 10.78.0.2/32 dev eth0 scope link noprefixroute
 address replace fd78::2/128 dev eth0 scope link nodad noprefixroute
 address replace 10.78.0.41/32 dev eth1 scope link noprefixroute
 address replace fd78::29/128 dev eth1 scope link nodad noprefixroute
-address replace 10.77.0.2/32 dev tresse0 noprefixroute
-address replace fd77::2/128 dev tresse0 nodad noprefixroute
+address replace 10.77.0.9/32 dev tresse0 noprefixroute
+address replace fd77::9/128 dev tresse0 nodad noprefixroute
 link set dev tresse0 up
 neigh replace 10.78.0.1 lladdr 02:54:00:00:00:00 dev eth0 nud permanent protocol 78
 neigh replace 10.78.0.3 lladdr 02:54:00:00:02:00 dev eth0 nud permanent protocol 78
@@ -210,114 +210,106 @@ nexthop replace id 1417674760 group 1409286152,1 protocol 78
 nexthop replace id 1417674761 group 1409286153,1 protocol 78
 nexthop replace id 1417674762 group 1409286154,1 protocol 78
 nexthop replace id 1417674763 group 1409286155,1 protocol 78
-route replace 10.77.0.1/32 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.1/32 nhid 1417674759 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.3/32 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.3/32 nhid 1417674758 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.4/32 nhid 1417674754 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.4/32 nhid 1417674759 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.5/32 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.5/32 nhid 1417674758 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.6/32 nhid 1417674758 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.6/32 nhid 1417674754 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.7/32 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.7/32 nhid 1417674758 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.8/32 nhid 1417674754 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.8/32 nhid 1417674758 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.9/32 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.9/32 nhid 1417674759 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.10/32 nhid 1417674759 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.10/32 nhid 1417674752 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.11/32 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.11/32 nhid 1417674759 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.12/32 nhid 1417674754 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.12/32 nhid 1417674759 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.13/32 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.13/32 nhid 1417674760 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.14/32 nhid 1417674760 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.14/32 nhid 1417674753 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.15/32 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.15/32 nhid 1417674760 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.16/32 nhid 1417674754 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.16/32 nhid 1417674760 src 10.77.0.2 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.1/32 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.3/32 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.4/32 nhid 1417674754 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.8/29 nhid 1417674758 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.16/29 nhid 1417674759 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.24/29 nhid 1417674760 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.32/29 nhid 1417674752 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.42/32 nhid 1417674758 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.43/32 nhid 1417674759 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.44/32 nhid 1417674760 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.48/29 nhid 1417674753 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.78.0.56/29 nhid 1417674754 src 10.77.0.2 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace fd77::1/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1/128 nhid 1417674762 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::3/128 nhid 1417674756 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::3/128 nhid 1417674761 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::4/128 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::4/128 nhid 1417674762 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::5/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::5/128 nhid 1417674761 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::6/128 nhid 1417674761 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::6/128 nhid 1417674757 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::7/128 nhid 1417674756 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::7/128 nhid 1417674761 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::8/128 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::8/128 nhid 1417674761 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::9/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::9/128 nhid 1417674762 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::a/128 nhid 1417674762 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::a/128 nhid 1417674755 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::b/128 nhid 1417674756 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::b/128 nhid 1417674762 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::c/128 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::c/128 nhid 1417674762 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::d/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::d/128 nhid 1417674763 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::e/128 nhid 1417674763 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::e/128 nhid 1417674756 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::f/128 nhid 1417674756 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::f/128 nhid 1417674763 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::10/128 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::10/128 nhid 1417674763 src fd77::2 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd78::1/128 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::3/128 nhid 1417674756 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::4/128 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::8/125 nhid 1417674761 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::10/125 nhid 1417674762 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::18/125 nhid 1417674763 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::20/125 nhid 1417674755 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::2a/128 nhid 1417674761 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::2b/128 nhid 1417674762 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::2c/128 nhid 1417674763 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::30/125 nhid 1417674756 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd78::38/125 nhid 1417674757 src fd77::2 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace 10.77.0.1/32 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.1/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.2/32 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.2/32 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.3/32 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.3/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.4/32 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.4/32 nhid 1417674760 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.10/32 nhid 1417674758 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.10/32 nhid 1417674754 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.11/32 nhid 1417674759 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.11/32 nhid 1417674752 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.12/32 nhid 1417674760 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.12/32 nhid 1417674753 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.17/32 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.17/32 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.18/32 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.18/32 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.19/32 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.19/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.20/32 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.20/32 nhid 1417674760 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.25/32 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.25/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.26/32 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.26/32 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.27/32 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.27/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.28/32 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.28/32 nhid 1417674760 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.0/29 dev eth0 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.8/29 nhid 1417674758 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.16/29 nhid 1417674759 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.24/29 nhid 1417674760 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.32/29 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.40/29 dev eth1 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.48/29 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.78.0.56/29 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace fd77::1/128 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::1/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::2/128 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::2/128 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::3/128 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::3/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::4/128 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::4/128 nhid 1417674763 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::a/128 nhid 1417674761 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::a/128 nhid 1417674757 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::b/128 nhid 1417674762 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::b/128 nhid 1417674755 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::c/128 nhid 1417674763 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::c/128 nhid 1417674756 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::11/128 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::11/128 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::12/128 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::12/128 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::13/128 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::13/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::14/128 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::14/128 nhid 1417674763 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::19/128 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::19/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::1a/128 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::1a/128 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::1b/128 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::1b/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::1c/128 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::1c/128 nhid 1417674763 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd78::/125 dev eth0 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::8/125 nhid 1417674761 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::10/125 nhid 1417674762 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::18/125 nhid 1417674763 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::20/125 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::28/125 dev eth1 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::30/125 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd78::38/125 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
 route replace unreachable 10.77.0.0/24 metric 4294967295 protocol 78
 route replace unreachable 10.78.0.0/24 metric 4294967295 protocol 78
 route replace unreachable fd77::/64 metric 4294967295 protocol 78
 route replace unreachable fd78::/64 metric 4294967295 protocol 78
 EOF
     ip -batch - <<'EOF'
-route replace 10.77.0.5/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.7/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.8/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.9/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.11/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.12/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.13/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.15/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.16/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::5/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::7/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::8/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::9/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::b/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::c/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::d/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::f/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::10/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.2/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.3/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.4/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.18/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.19/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.20/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.26/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.27/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.28/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::2/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::3/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::4/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::12/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::13/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::14/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::1a/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::1b/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::1c/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
 EOF
     arriving -6 eth0 7800
     arriving -4 eth0 7800
