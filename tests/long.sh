@@ -4,7 +4,7 @@
 # 600), twenty changes of plan on each kind of fabric
 # (CHANGES_ROUNDS, CHANGES_SEED, CHANGES_ROUND), a fault of every sort at every step of a rollout (HALFWAY_SEED),
 # twenty sets of failures on each kind of fabric (SEVERAL_ROUNDS, SEVERAL_SEED, SEVERAL_ROUND), five in the machine
-# (SEVERAL_VM_ROUNDS),
+# (SEVERAL_VM_ROUNDS), a torus of 64 switches measured there beside its bound (GRID: mesh-8x8, torus-8x8, torus-4x4x4),
 # a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
 # faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change,
 # and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`.
@@ -47,6 +47,7 @@ vm() {
     stage 'vm: soak: irregular' tests/soak.sh irregular
     stage 'vm: changes of plan' tests/changes.sh vm
     stage 'vm: several failures' env SEVERAL_ROUNDS="${SEVERAL_VM_ROUNDS:-5}" tests/several.sh vm
+    stage 'vm: 64 switches' "$built/grids" "${GRID:-torus-4x4x4}"
     stage 'vm: power cuts' tests --test node -- long_power_
     host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
     export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"

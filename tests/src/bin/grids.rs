@@ -4,7 +4,7 @@
 //!
 //!     grids [KIND-DIMS..]      such as `mesh-8x8`; without any: all three
 //!
-//! Bounded: about five minutes a fabric. Exits with 1 where what was measured lies more than a fifth beside the bound.
+//! Bounded: about ten minutes a fabric. Exits with 1 where what was measured lies more than a fifth beside the bound.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,12 +12,12 @@ use std::process::ExitCode;
 use tempfile::NamedTempFile;
 use tresse_tests::measured::{self, Labs};
 
-/// A frame of each pair takes about 6 s at the lowest of these loads.
+/// Faster cables are more than emulated processors can do.
 const LABS: Labs<'_> = Labs {
     name: "grids",
-    rate: "2M",
+    rate: "500k",
     up: &["--no-daemon"],
-    load: &["--seconds", "8", "--steps", "8"],
+    load: &["--seconds", "20", "--steps", "8"],
 };
 /// By how much a measured throughput may differ from the plan's bound.
 const AGREES: f64 = 0.2;
