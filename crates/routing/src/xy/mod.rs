@@ -16,14 +16,15 @@
 //! unless no path is left.
 //!
 //! **Backups that fold into prefixes.** Where node addresses carry the coordinates (`[addressing] layout`), one route
-//! serves all nodes of a column as long as they have one next hop. On a P-Mesh of two dimensions whose columns are no
-//! longer than its rows the spare therefore depends on the destination's column x2 alone. A node (x, y) sends
+//! serves all nodes of a column as long as they have one next hop. On a P-Mesh of two dimensions the spare therefore
+//! depends on the destination's column x2 alone. A node (x, y) sends
 //!
 //! - to other columns: along its own column to a row chosen by x2 - x, where the packet goes on in dimension order: one
 //!   hop more than straight to the destination's row;
 //! - within its column, to (x, y2): to the node (x + y2 - y, y) of its row. That node redirects what arrives by its row
 //!   for column x to the row y + (its own column - x) = y2. So the step aside carries the wanted row, and nobody has to
-//!   look it up.
+//!   look it up. Where columns are longer than rows, steps aside carry several rows: those beyond the first are redirected
+//!   by routes to single nodes.
 //!
 //! All sums are taken modulo the sizes. What is said of failures above holds, by the same tests.
 //!
@@ -69,12 +70,12 @@ impl Xy {
     }
 
     /// The same with spares that depend on the destination's column alone. Nothing changes but on a P-Mesh of two
-    /// dimensions with a switch for each line, whose columns have at least two nodes and no more than its rows.
+    /// dimensions of at least two nodes each.
     #[must_use]
     pub fn with_spares_by_column(self) -> Self {
         let layout = &self.layout;
-        let fits = matches!(*layout.dims(), [n0, n1] if n1 >= 2 && n0 >= n1);
-        let by_column = layout.has_switches() && !layout.shares_switches() && fits;
+        let fits = matches!(*layout.dims(), [n0, n1] if n0 >= 2 && n1 >= 2);
+        let by_column = layout.has_switches() && fits;
         Self { by_column, ..self }
     }
 
@@ -174,8 +175,9 @@ impl Xy {
     fn spare_by_column(&self, at: NodeId, to: NodeId) -> Option<Hop> {
         let ([x, y], [x2, y2], [n0, n1]) = (self.pair(at)?, self.pair(to)?, self.sizes()?);
         if x == x2 {
-            let beside = (x + (y2 + n1 - y) % n1) % n0;
-            return self.layout.towards(at, 0, beside, true).filter(|_| y != y2);
+            let rows = (y2 + n1 - y) % n1;
+            let beside = (x + 1 + rows.checked_sub(1)? % (n0 - 1)) % n0;
+            return self.layout.towards(at, 0, beside, true);
         }
         let row = (y + 1 + ((x2 + n0 - x) % n0 - 1) % (n1 - 1)) % n1;
         self.layout.towards(at, 1, row, true)
@@ -183,9 +185,12 @@ impl Xy {
 
     /// The redirection by the destination's column: the distance from that column gives the row.
     fn redirected_by_column(&self, at: NodeId, to: NodeId) -> Option<Hop> {
-        let ([x, y], [x2, _], [n0, n1]) = (self.pair(at)?, self.pair(to)?, self.sizes()?);
-        let distance = (x + n0 - x2) % n0;
-        let row = (y + 1 + distance.checked_sub(1)? % (n1 - 1)) % n1;
+        let ([x, y], [x2, y2], [n0, n1]) = (self.pair(at)?, self.pair(to)?, self.sizes()?);
+        let (columns, rows) = ((x + n0 - x2) % n0, (y2 + n1 - y) % n1);
+        // The rows that one step aside carries, the first of which is as many rows on as the node is columns away.
+        let carried = rows > 0 && 1 + (rows - 1) % (n0 - 1) == columns;
+        let other = (y + 1 + columns.checked_sub(1)? % (n1 - 1)) % n1;
+        let row = if carried { y2 } else { other };
         self.layout.towards(at, 1, row, true)
     }
 

@@ -210,36 +210,18 @@ nexthop replace id 1417674760 group 1409286152,1 protocol 78
 nexthop replace id 1417674761 group 1409286153,1 protocol 78
 nexthop replace id 1417674762 group 1409286154,1 protocol 78
 nexthop replace id 1417674763 group 1409286155,1 protocol 78
-route replace 10.77.0.1/32 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.1/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.2/32 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.2/32 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.3/32 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.3/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.4/32 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.4/32 nhid 1417674760 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.0/29 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.0/29 nhid 1417674760 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
 route replace 10.77.0.10/32 nhid 1417674758 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.10/32 nhid 1417674754 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.10/32 nhid 1417674753 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
 route replace 10.77.0.11/32 nhid 1417674759 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.11/32 nhid 1417674752 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.11/32 nhid 1417674754 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
 route replace 10.77.0.12/32 nhid 1417674760 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.12/32 nhid 1417674753 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.17/32 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.17/32 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.18/32 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.18/32 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.19/32 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.19/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.20/32 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.20/32 nhid 1417674760 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.25/32 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.25/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.26/32 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.26/32 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.27/32 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.27/32 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.28/32 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace 10.77.0.28/32 nhid 1417674760 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.12/32 nhid 1417674752 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.16/29 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.16/29 nhid 1417674758 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.24/29 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
+route replace 10.77.0.24/29 nhid 1417674759 src 10.77.0.9 metric 7801 mtu 1500 advmss 1460 protocol 78
 route replace 10.78.0.0/29 dev eth0 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
 route replace 10.78.0.8/29 nhid 1417674758 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
 route replace 10.78.0.16/29 nhid 1417674759 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
@@ -248,36 +230,18 @@ route replace 10.78.0.32/29 nhid 1417674752 src 10.77.0.9 metric 7800 mtu 1500 a
 route replace 10.78.0.40/29 dev eth1 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
 route replace 10.78.0.48/29 nhid 1417674753 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
 route replace 10.78.0.56/29 nhid 1417674754 src 10.77.0.9 metric 7800 mtu 1500 advmss 1460 protocol 78
-route replace fd77::1/128 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::2/128 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::2/128 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::3/128 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::3/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::4/128 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::4/128 nhid 1417674763 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::/125 nhid 1417674755 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::/125 nhid 1417674763 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
 route replace fd77::a/128 nhid 1417674761 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::a/128 nhid 1417674757 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::a/128 nhid 1417674756 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
 route replace fd77::b/128 nhid 1417674762 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::b/128 nhid 1417674755 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::b/128 nhid 1417674757 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
 route replace fd77::c/128 nhid 1417674763 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::c/128 nhid 1417674756 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::11/128 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::11/128 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::12/128 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::12/128 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::13/128 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::13/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::14/128 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::14/128 nhid 1417674763 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::19/128 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::19/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1a/128 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1a/128 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1b/128 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1b/128 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1c/128 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
-route replace fd77::1c/128 nhid 1417674763 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::c/128 nhid 1417674755 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::10/125 nhid 1417674756 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::10/125 nhid 1417674761 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
+route replace fd77::18/125 nhid 1417674757 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
+route replace fd77::18/125 nhid 1417674762 src fd77::9 metric 7801 mtu 1500 advmss 1440 protocol 78
 route replace fd78::/125 dev eth0 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
 route replace fd78::8/125 nhid 1417674761 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
 route replace fd78::10/125 nhid 1417674762 src fd77::9 metric 7800 mtu 1500 advmss 1440 protocol 78
@@ -292,24 +256,12 @@ route replace unreachable fd77::/64 metric 4294967295 protocol 78
 route replace unreachable fd78::/64 metric 4294967295 protocol 78
 EOF
     ip -batch - <<'EOF'
-route replace 10.77.0.2/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.3/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.4/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.18/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.19/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.20/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.26/32 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.27/32 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace 10.77.0.28/32 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::2/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::3/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::4/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::12/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::13/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::14/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::1a/128 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::1b/128 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
-route replace fd77::1c/128 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.0/29 via 10.78.0.42 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.16/29 via 10.78.0.44 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace 10.77.0.24/29 via 10.78.0.43 dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::/125 via fd78::2a dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::10/125 via fd78::2c dev eth1 onlink table 7800 metric 7800 protocol 78
+route replace fd77::18/125 via fd78::2b dev eth1 onlink table 7800 metric 7800 protocol 78
 EOF
     arriving -6 eth0 7800
     arriving -4 eth0 7800
