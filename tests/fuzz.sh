@@ -7,7 +7,7 @@
 # without any of this: they are unit tests of the crate `fuzz`.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- announcement bfd broadcast cluster config control engine forward lfts lldp lock netlink pasted records ring state
+[ $# -gt 0 ] || set -- announcement bfd broadcast cluster config control engine forward lfts lldp lock mib netlink pasted records ring state
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 # `--target` keeps the flags away from build scripts and macros, a directory of its own from the rest.

@@ -2,6 +2,8 @@
 
 use tresse_base::problem::Problems;
 use tresse_mapping::draft::Discovered;
+use tresse_mapping::mib::{self, ROOTS, Row, Value};
+use tresse_mapping::table::SwitchTable;
 use tresse_mapping::wires::Wires;
 use tresse_plan::Plan;
 use tresse_plan::lock::{Lock, tree};
@@ -89,13 +91,39 @@ pub fn pasted(text: &str) {
     let tables: Vec<_> = parts
         .filter_map(|(k, part)| tresse_mapping::pasted::read(&format!("s{k}"), part).ok())
         .collect();
-    let wires = Wires::of(tables.clone(), &[]);
+    drafted(&tables);
+}
+
+/// The tables of two switches by SNMP, a row after the other: switch and root, the index in four bytes each, the value.
+/// What is judged is that of [`pasted`].
+pub fn mib(bytes: &[u8]) {
+    let mut switches = [Vec::new(), Vec::new()];
+    let mut rest = bytes;
+    while let [head, lengths, tail @ ..] = rest {
+        let (indices, length) = (usize::from(lengths & 15), usize::from(lengths >> 4));
+        let Some((index, tail)) = tail.split_at_checked(4 * indices) else { break };
+        let Some((value, tail)) = tail.split_at_checked(length) else { break };
+        let numbers =
+            index.chunks_exact(4).map(|n| u32::from_be_bytes(n.try_into().unwrap_or_default()));
+        let root = ROOTS[usize::from(head >> 2) % ROOTS.len()].iter().copied();
+        let value = match head & 2 {
+            0 => Value::Bytes(value.to_vec()),
+            _ => Value::Number(value.iter().fold(0, |sum: i64, byte| sum << 8 | i64::from(*byte))),
+        };
+        switches[usize::from(head & 1)].push(Row { oid: root.chain(numbers).collect(), value });
+        rest = tail;
+    }
+    drafted(&[mib::table("s0", &switches[0]), mib::table("s1", &switches[1])]);
+}
+
+fn drafted(tables: &[SwitchTable]) {
+    let wires = Wires::of(tables.to_vec(), &[]);
     for cable in &wires.cables {
         assert_ne!(cable.a, cable.b);
     }
     if let Ok(draft) = Discovered::of(&[], &wires).draft() {
         assert!(!draft.contains(|c: char| c.is_control() && c != '\n'), "{draft:?}");
-        let again = Wires::of(tables, &[]);
+        let again = Wires::of(tables.to_vec(), &[]);
         assert_eq!(Discovered::of(&[], &again).draft().as_ref(), Ok(&draft));
     }
 }

@@ -15,7 +15,7 @@ mod wire;
 pub type Target = fn(&[u8]);
 
 /// All fuzz targets: the name and function of each, sorted by name.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 17] = [
     ("announcement", wire::announcement),
     ("bfd", tressed::fuzz::bfd),
     ("broadcast", wire::broadcast),
@@ -27,6 +27,7 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("lfts", |bytes| files::lfts(text(bytes))),
     ("lldp", wire::lldp),
     ("lock", |bytes| files::lock(text(bytes))),
+    ("mib", files::mib),
     ("netlink", tressed::fuzz::netlink),
     ("pasted", |bytes| files::pasted(text(bytes))),
     ("records", wire::records),

@@ -15,9 +15,9 @@ use tresse_tests::measured::{self, Labs};
 /// Faster cables are more than emulated processors can do.
 const LABS: Labs<'_> = Labs {
     name: "grids",
-    rate: "500k",
+    rate: "1M",
     up: &["--no-daemon"],
-    load: &["--seconds", "20", "--steps", "8"],
+    load: &["--seconds", "12", "--steps", "8"],
 };
 /// By how much a measured throughput may differ from the plan's bound.
 const AGREES: f64 = 0.2;
