@@ -80,7 +80,7 @@ impl Discover {
             let failed = |f: Failure| Failure::new(f.code, format!("{name}: {}", f.message));
             hosts.push(answer.map_err(failed)?);
         }
-        let wires = self.sources.wires(&hosts)?;
+        let wires = self.sources.wires(&hosts, Vec::new())?;
         let draft = Discovered::of(&hosts, &wires).draft();
         let draft = draft.map_err(|e| Failure::new(Code::Fault, e.to_string()))?;
         if let Some(path) = &self.output {
@@ -147,7 +147,7 @@ impl Sources {
     }
 
     /// What the tables of the switches show.
-    pub fn wires(&self, hosts: &[DiscoveredHost]) -> Result<Wires, Failure> {
+    pub fn wires(&self, hosts: &[DiscoveredHost], known: Vec<String>) -> Result<Wires, Failure> {
         let wrong = |e: &dyn std::fmt::Display| Failure::new(Code::BadFile, e);
         let asked = match (&self.switches, &self.snmp) {
             (Some(directory), _) => {
@@ -162,7 +162,7 @@ impl Sources {
         if asked.tables.is_empty() && !asked.failed.is_empty() {
             return Err(Failure::new(Code::Unreachable, asked.failed.join("\n")));
         }
-        let mut wires = Wires::of(asked.tables, hosts);
+        let mut wires = Wires::beside(asked.tables, hosts, known);
         wires.unseen.extend(asked.failed);
         Ok(wires)
     }

@@ -56,28 +56,33 @@ impl Remap {
                 Err(f) => return Err(Failure::new(f.code, format!("{name}: {}", f.message))),
             }
         }
-        let keep = self.keep.as_deref().map_or_else(|| Ok(Vec::new()), expand)?;
-        let keep = keep.into_iter().collect();
-        let wires = self.sources.wires(&hosts)?;
+        let keep =
+            self.keep.as_deref().map_or_else(|| Ok(Vec::new()), expand)?.into_iter().collect();
+        let known = cluster.switches.iter().map(|switch| switch.name.clone()).collect();
+        let wires = self.sources.wires(&hosts, known)?;
         let sight = Sight { cluster: &cluster, hosts: &hosts, keep: &keep, wires: &wires };
         let wrong = |e: RemapError| Failure::new(Code::BadFile, format!("{}: {e}", file.display()));
         let mut remap = remap::Remap::of(sight).map_err(wrong)?;
-        let mut code = Code::Fine;
+        let (mut code, mut failed) = (Code::Fine, None::<Failure>);
         let (mut comparison, mut written) = (None, [None, None]);
         if !remap.changes.is_empty() {
-            let draft = remap.draft(sight, &text).map_err(wrong)?;
-            let [new, lock_path] = self.drafts();
-            let lock = self.cluster.read_lock()?;
-            let old = input::build(cluster.clone(), &lock, file)?;
-            let lock = old.lock(&lock);
-            let plan = input::build(input::parse(&draft, &new)?, &lock, &new)?;
-            remap.count(&old, &plan);
-            create(&new, &draft)?;
-            create(&lock_path, &plan.lock(&lock).emit())?;
-            away.retain(|name| plan.cluster().node_named(name).is_some());
-            comparison = Some(Comparison::of(&old, &plan));
-            written = [Some(new), Some(lock_path)];
             code = Code::Fault;
+            let mut drafted = || {
+                let draft = remap.draft(sight, &text).map_err(wrong)?;
+                let [new, lock_path] = self.drafts();
+                let lock = self.cluster.read_lock()?;
+                let old = input::build(cluster.clone(), &lock, file)?;
+                let lock = old.lock(&lock);
+                let plan = input::build(input::parse(&draft, &new)?, &lock, &new)?;
+                remap.count(&old, &plan);
+                comparison = Some(Comparison::of(&old, &plan));
+                away.retain(|name| plan.cluster().node_named(name).is_some());
+                create(&new, &draft)?;
+                create(&lock_path, &plan.lock(&lock).emit())?;
+                written = [Some(new), Some(lock_path)];
+                Ok(())
+            };
+            failed = drafted().err(); // What was seen is told nevertheless.
         }
         let (changes, unknown) = (&*remap.changes, &*remap.unknown);
         let ([cluster, lock], steps) = (written, Vec::new());
@@ -90,7 +95,8 @@ impl Remap {
             report.to_string().lines().try_for_each(|line| writeln!(out, "{}", plain(line)))?;
         }
         out.flush()?;
-        Ok(code)
+        let told = |f: Failure| Failure::new(f.code, format!("no draft of this: {}", f.message));
+        failed.map_or(Ok(code), |f| Err(told(f)))
     }
 
     /// The paths of the drafts of file and lock.

@@ -64,15 +64,15 @@ impl Check {
         let sets =
             self.failures.map(|failures| Sets::of(&plan, failures, self.seed)).transpose()?;
         let cut = sets.as_ref().is_some_and(|sets| sets.cut > 0);
+        let answer = Answer { report: &report, hopping, sessions };
         let mut out = output::stdout();
         if json {
-            let answer = Answer { report: &report, hopping, sessions };
             match &sets {
                 Some(sets) => output::json_line(&mut out, &answer.with(sets)?)?,
                 None => output::json_line(&mut out, &answer)?,
             }
         } else {
-            text(&mut out, &report, &sessions, hopping, joins_paths(plan.cluster()))?;
+            text(&mut out, &answer, joins_paths(plan.cluster()))?;
             sets.iter().try_for_each(|sets| sets.write(&mut out))?;
         }
         out.flush()?;
@@ -129,13 +129,8 @@ impl Sessions {
 }
 
 /// `joins`: are planned paths joined where failures leave a pair none?
-fn text(
-    out: &mut impl Write,
-    r: &Report,
-    sessions: &Sessions,
-    hopping: Option<Hopping>,
-    joins: bool,
-) -> std::io::Result<()> {
+fn text(out: &mut impl Write, answer: &Answer<'_>, joins: bool) -> std::io::Result<()> {
+    let Answer { report: r, hopping, sessions } = answer;
     let yes = |b: bool| if b { "yes" } else { "no" };
     writeln!(out, "pairs             {} of {} reachable", r.reachable, r.pairs)?;
     writeln!(out, "loop-free         {}", yes(r.loop_free))?;
@@ -161,8 +156,8 @@ fn text(
             cut.links, cut.per_node, cut.theorem
         )?;
     }
+    let gbits = |bits: f64| format!("{:.1} Gbit/s", bits / 1e9);
     if let Some(bisection) = &r.bisection {
-        let gbits = |bits: f64| format!("{:.1} Gbit/s", bits / 1e9);
         let up =
             bisection.with_uplink.map(|up| format!("{} with the uplink's cables, ", gbits(up)));
         writeln!(
@@ -174,7 +169,6 @@ fn text(
         )?;
     }
     if let Some(hopping) = hopping {
-        let gbits = |bits: f64| format!("{:.1} Gbit/s", bits / 1e9);
         writeln!(out, "  by hopping      {}", hopping.words(gbits))?;
     }
     if r.transit.paths > 0 {

@@ -230,12 +230,12 @@ impl Design {
                 "# bisection over random pairs: {:.1} links, counted in both directions, {:.1} with an uplink \
                  switch of its own, {:.0} at most",
                 judged.bisection_links,
-                judged.bisection_links + judged.uplink_links,
+                (judged.bisection_links + judged.uplink_links).min(judged.bisection_links_most),
                 judged.bisection_links_most
             )?;
             if let Some(hopping) = judged.hopping {
-                let links = |links: f64| format!("{links:.1} links");
-                writeln!(out, "# by hopping: {}", hopping.words(links))?;
+                let words = hopping.words(|links| format!("{links:.1} links"));
+                writeln!(out, "# by hopping: {words}")?;
             }
         }
         out.flush()?;

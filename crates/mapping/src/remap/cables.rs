@@ -11,6 +11,10 @@ use super::look::{Look, There};
 pub(super) fn compare(look: &mut Look<'_>) -> Vec<Delta> {
     let mut deltas = switches(look);
     let (gone, added) = differences(look);
+    for (link, _) in &gone {
+        let link = look.sight.cluster.link(*link);
+        look.free.extend([link.a, link.b].map(|at| End::of(look.sight.cluster, at)));
+    }
     deltas.extend(moved(look, gone, added));
     deltas
 }
@@ -121,7 +125,11 @@ fn missing(look: &Look<'_>, ends: &[End; 2]) -> Result<String, String> {
     for (here, there) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
         match look.at(here) {
             There::Cable(other) => return Ok(format!("{here} leads to {other}")),
-            There::Stations(_) => return Ok(format!("a station is at {here}")),
+            There::Stations(of) if look.is_direct(here, &of) => {
+                return Ok(format!("a station is at {here}"));
+            }
+            // It may be beyond a switch that nothing shows.
+            There::Stations(_) => {}
             There::Nothing if look.hears(&here.switch) && look.speaks(&there.switch) => {
                 deaf.push(here)
             }

@@ -31,6 +31,8 @@ pub(super) struct Look<'a> {
     pub(super) seen: BTreeSet<String>,
     /// Switches of the file that are gone.
     pub(super) gone: BTreeSet<SwitchId>,
+    /// Ends of cables of the file that are gone or have moved.
+    pub(super) free: BTreeSet<End>,
     /// What could not be seen, in words.
     pub(super) unknown: Vec<String>,
     /// Cables with the numbers of both ends; 0 for one that has none.
@@ -49,6 +51,7 @@ impl<'a> Look<'a> {
             found,
             seen,
             gone: BTreeSet::new(),
+            free: BTreeSet::new(),
             unknown: Vec::new(),
             cables: Vec::new(),
         };
@@ -90,6 +93,26 @@ impl<'a> Look<'a> {
         let busy = table.neighbours.iter().any(|n| is_here(&n.port))
             || table.learned.iter().any(|learned| is_here(&learned.port));
         if busy { There::Unseen } else { There::Nothing }
+    }
+
+    /// The switch to which the file has a cable at this port, unless that is known to be gone.
+    pub(super) fn beyond(&self, end: &End) -> Option<String> {
+        let cluster = self.sight.cluster;
+        let ends = cluster.links.iter().map(|link| [link.a, link.b].map(|at| End::of(cluster, at)));
+        let mut others = ends.filter_map(|[a, b]| match (a == *end, b == *end) {
+            (true, _) => Some(b.switch),
+            (_, true) => Some(a.switch),
+            _ => None,
+        });
+        others.next().filter(|_| !self.free.contains(end))
+    }
+
+    /// Whether one of these stations is a node's that hears the switch itself: then there is no other between.
+    pub(super) fn is_direct(&self, end: &End, stations: &BTreeSet<Mac>) -> bool {
+        let nics = self.sight.hosts.iter().flat_map(|host| &host.nics);
+        let hears = |name: &str| self.sight.wires.name_of(name) == end.switch;
+        nics.filter(|nic| stations.contains(&nic.mac))
+            .any(|nic| nic.heard.iter().any(|heard| !heard.flooded && hears(&heard.device)))
     }
 
     /// Whether a switch tells its LLDP neighbours, and hears other switches.

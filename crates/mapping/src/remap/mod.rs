@@ -8,8 +8,8 @@
 //! |---|---|
 //! | switch | it is not heard, and the LLDP table of each of its neighbours has nothing or another switch at the port to it; of the nodes on it none hears anything there |
 //! | cable between switches | one end is joined to another port, or no end that can hear the other one does |
-//! | NIC | it is elsewhere; or its node answers, and it has no carrier; or its switch is gone; or its node does not answer, and the forwarding table has nothing, or another station, at its port |
-//! | node | all its NICs are gone |
+//! | NIC | it is elsewhere; or its node answers, and it has no carrier though its switch is seen; or its switch is gone; or its node does not answer, and the forwarding table, which has other entries, has none or another station at its port |
+//! | node | all its NICs are gone, and it does not answer or its switch is gone |
 
 mod cables;
 mod change;
@@ -46,7 +46,7 @@ impl Remap {
     /// Compares. O((switches + cables + NICs) x cables seen).
     ///
     /// # Errors
-    /// [`RemapError::Kind`].
+    /// [`RemapError::Kind`], [`RemapError::Kept`].
     pub fn of(sight: Sight<'_>) -> Result<Self, RemapError> {
         let cluster = sight.cluster;
         match &cluster.kind {
@@ -55,6 +55,12 @@ impl Remap {
             }
             kind if kind.is_routed() => return Err(RemapError::Kind { kind: "whose nodes route" }),
             _ => {}
+        }
+        let is_of_file = |name: &&String| {
+            cluster.switch_named(name).is_some() || cluster.node_named(name).is_some()
+        };
+        if let Some(name) = sight.keep.iter().find(|name| !is_of_file(name)) {
+            return Err(RemapError::Kept { name: name.clone() });
         }
         let found = Discovered::of(sight.hosts, sight.wires);
         let mut look = Look::new(sight, &found);

@@ -25,6 +25,14 @@ pub(super) fn compare(look: &mut Look<'_>) -> Vec<Delta> {
         let id = NodeId::from(index);
         let fates: Vec<Fate> = (0..node.nics.len()).map(|nic| fate(look, id, nic)).collect();
         let gone = fates.iter().filter(|fate| matches!(fate, Fate::Gone(_))).count();
+        let stranded = node.nics.iter().any(|nic| look.gone.contains(&nic.switch));
+        if gone == fates.len() && look.host(id).is_some() && !stranded {
+            look.unknown.push(format!(
+                "{}: it answers, and none of its NICs is at a switch that is seen: it stays in the draft",
+                node.name
+            ));
+            continue;
+        }
         if gone == fates.len() && !look.kept(&node.name) {
             let whys: BTreeSet<String> = fates.into_iter().filter_map(why).collect();
             let why = whys.into_iter().collect::<Vec<_>>().join("; ");
@@ -102,13 +110,30 @@ fn fate(look: &mut Look<'_>, node: NodeId, nic: usize) -> Fate {
     };
     if let Some(to) = seen {
         let stays = to.at.switch == file.switch && [0, file.port].contains(&to.at.port);
-        return if stays { Fate::Stays } else { Fate::Moved(to) };
+        if stays {
+            return Fate::Stays;
+        }
+        // A forwarding table alone does not tell a node from one beyond a switch.
+        if let Some(beyond) = look.beyond(&to.at).filter(|_| own.is_none()) {
+            look.unknown.push(format!(
+                "{name}: its node does not answer, and its MAC is behind {}, where the file has the cable to {beyond}",
+                to.at
+            ));
+            return Fate::Stays;
+        }
+        return Fate::Moved(to);
     }
     if look.gone.contains(&wanted.switch) {
         return Fate::Gone(format!("{} is gone", file.switch));
     }
     if let Some((host, own)) = own {
-        if !look.sight.hosts[host].nics[own].carrier {
+        let dark = !look.sight.hosts[host].nics[own].carrier;
+        if dark && !look.seen.contains(&file.switch) {
+            look.unknown
+                .push(format!("{name}: it has no carrier, and {} is not seen", file.switch));
+            return Fate::Stays;
+        }
+        if dark {
             return Fate::Gone(format!("{} has no carrier", wanted.name));
         }
         look.unknown.push(format!("{name}: it has carrier, and nothing says where its cable ends"));
@@ -125,7 +150,7 @@ fn fate(look: &mut Look<'_>, node: NodeId, nic: usize) -> Fate {
         There::Cable(other) => {
             Fate::Gone(format!("it does not answer, and {file} leads to {other}"))
         }
-        There::Nothing if table.is_some_and(|table| table.fdb) => {
+        There::Nothing if table.is_some_and(|table| table.fdb && !table.learned.is_empty()) => {
             Fate::Gone(format!("it does not answer, and nothing is at {file}"))
         }
         There::Stations(_) | There::Nothing | There::Unseen => {

@@ -19,6 +19,12 @@ pub enum RemapError {
         /// The kind.
         kind: &'static str,
     },
+    /// What is to be kept is not in the file.
+    #[error("no switch or node is called `{name}`\n  help: --keep takes names of the cluster file")]
+    Kept {
+        /// The name.
+        name: String,
+    },
     /// The file is no TOML with tables as they have to be.
     #[error("cannot write the draft: {what} of the cluster file is not a table")]
     Form {

@@ -48,11 +48,27 @@ impl World {
                     far: vec![format!("p{}", far.1)],
                     ..Neighbour::default()
                 });
+                // Of those beyond, one has just sent.
+                let beyond = self.nodes.iter().find(|(_, _, at, _)| *at == far.0 && fdb);
+                if let Some((_, mac, ..)) = beyond {
+                    table.learn(Learned {
+                        port: format!("p{}", near.1),
+                        mac: *mac,
+                        vid: Some(100),
+                    });
+                }
             }
         }
         for (_, mac, _, port) in self.nodes.iter().filter(|(_, _, at, _)| at == switch && fdb) {
             table.learn(Learned { port: format!("p{port}"), mac: *mac, vid: Some(100) });
         }
+        table
+    }
+
+    /// The same of a switch that does not speak LLDP.
+    fn deaf(&self, switch: &str) -> SwitchTable {
+        let mut table = self.table(switch, true);
+        (table.lldp, table.neighbours) = (false, Vec::new());
         table
     }
 
@@ -231,6 +247,47 @@ fn nics_move_and_what_is_kept_stays() {
         (new.nodes.len(), new.switches.len(), new.links.len()),
         (64, 16, cluster.links.len())
     );
+}
+
+/// One station alone behind the port of a cable says nothing of the cable where nobody tells whom he hears, nor does an empty
+/// forwarding table say anything of nodes.
+#[test]
+fn what_a_forwarding_table_shows_is_no_proof_against_a_cable() {
+    let cluster = cluster();
+    let (world, keep) = (World::of(&cluster), BTreeSet::new());
+    let known: Vec<String> = world.switches.clone();
+    let of = |tables: Vec<SwitchTable>| {
+        let wires = Wires::beside(tables, &[], known.clone());
+        Remap::of(Sight { cluster: &cluster, hosts: &[], keep: &keep, wires: &wires }).unwrap()
+    };
+    let one = of(vec![world.deaf("s00")]);
+    assert!(one.changes.is_empty(), "{:?}", one.changes);
+    assert!(one.unknown.iter().any(|words| words.contains("its MAC is behind s00:")));
+    let mut fresh: Vec<_> = known.iter().map(|name| world.table(name, false)).collect();
+    fresh.iter_mut().for_each(|table| table.fdb = true);
+    let fresh = of(fresh);
+    assert!(fresh.changes.is_empty(), "{:?}", fresh.changes);
+}
+
+/// Switches that call themselves by another case, or with a domain, are those of the file.
+#[test]
+fn a_switch_has_the_name_of_the_file() {
+    let cluster = cluster();
+    let (world, keep) = (World::of(&cluster), BTreeSet::new());
+    for name in [|name: &str| format!("{name}.example.com"), |name: &str| name.to_uppercase()] {
+        let mut tables: Vec<_> =
+            world.switches.iter().skip(3).map(|switch| world.table(switch, true)).collect();
+        for table in &mut tables {
+            table.name = name(&table.name);
+            for neighbour in &mut table.neighbours {
+                neighbour.system = neighbour.system.as_deref().map(name);
+            }
+        }
+        let wires = Wires::beside(tables, &[], world.switches.clone());
+        let remap =
+            Remap::of(Sight { cluster: &cluster, hosts: &[], keep: &keep, wires: &wires }).unwrap();
+        assert!(remap.changes.is_empty(), "{:?}", remap.changes);
+    }
 }
 
 #[test]

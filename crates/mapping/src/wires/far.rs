@@ -24,20 +24,23 @@ pub(super) enum Far {
 
 /// The index of the table of the switch that calls itself `device`, by system name or chassis ID.
 pub(super) fn named(tables: &[SwitchTable], device: &str) -> Option<usize> {
-    let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
-    let whole = |name: &str| name.eq_ignore_ascii_case(device);
-    if let Some(at) = tables.iter().position(|table| whole(&table.name)) {
-        return Some(at);
-    }
+    let names: Vec<&str> = tables.iter().map(|table| &*table.name).collect();
     let mac = port::mac(device);
-    if let Some(at) = mac.and_then(|mac| tables.iter().position(|t| t.own.contains_key(&mac))) {
+    let by_mac = || mac.and_then(|mac| tables.iter().position(|t| t.own.contains_key(&mac)));
+    alike(&names, device).or_else(by_mac)
+}
+
+/// The index of the one of these names that a switch which calls itself `device` has.
+pub(super) fn alike(names: &[&str], device: &str) -> Option<usize> {
+    let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    if let Some(at) = names.iter().position(|name| name.eq_ignore_ascii_case(device)) {
         return Some(at);
     }
     let only = |fits: &dyn Fn(&str) -> bool| {
-        let mut all = (0..tables.len()).filter(|at| fits(&tables[*at].name));
+        let mut all = (0..names.len()).filter(|at| fits(names[*at]));
         all.next().filter(|_| all.next().is_none())
     };
-    if mac.is_some() || device.is_empty() {
+    if port::mac(device).is_some() || device.is_empty() {
         return None;
     }
     // One may have a domain, the other none.

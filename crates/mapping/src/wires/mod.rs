@@ -31,6 +31,8 @@ pub struct Wires {
     tables: Vec<SwitchTable>,
     /// Switches that were heard and have no table.
     heard: BTreeSet<String>,
+    /// Names that switches are known to have.
+    known: Vec<String>,
 }
 
 impl Wires {
@@ -38,7 +40,22 @@ impl Wires {
     /// no switch. O(neighbours^2 of each pair of switches), and for switches without LLDP O(switches^2 x stations).
     #[must_use]
     pub fn of(tables: Vec<SwitchTable>, hosts: &[DiscoveredHost]) -> Self {
-        let mut wires = Self { tables, ..Self::default() };
+        Self::beside(tables, hosts, Vec::new())
+    }
+
+    /// The same, where switches with a name like one of `known` have that name: in another case, or one of the two with a
+    /// domain.
+    #[must_use]
+    pub fn beside(
+        mut tables: Vec<SwitchTable>,
+        hosts: &[DiscoveredHost],
+        known: Vec<String>,
+    ) -> Self {
+        let mut wires = Self { known, ..Self::default() };
+        for table in &mut tables {
+            table.name = wires.known_name(&table.name).to_owned();
+        }
+        wires.tables = tables;
         wires.by_lldp(hosts);
         wires.by_forwarding();
         wires.cables.sort();
@@ -69,7 +86,16 @@ impl Wires {
     /// The name here of a switch that calls itself `device`.
     #[must_use]
     pub fn name_of<'a>(&'a self, device: &'a str) -> &'a str {
-        far::named(&self.tables, device).map_or(device, |at| &self.tables[at].name)
+        match far::named(&self.tables, device) {
+            Some(at) => &self.tables[at].name,
+            None => self.known_name(device),
+        }
+    }
+
+    /// The known name that is like this one, or this one.
+    fn known_name<'a>(&'a self, device: &'a str) -> &'a str {
+        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
+        far::alike(&known, device).map_or(device, |at| known[at])
     }
 
     /// The number of a port in the cluster file, if its name has one.
@@ -122,6 +148,7 @@ impl Wires {
                         seen.push((a, b, back));
                     }
                     Far::Unread(name) => {
+                        let name = self.known_name(&name).to_owned();
                         let port = neighbour.far.iter().find(|text| port::mac(text).is_none());
                         let port = port.or(neighbour.far.first()).cloned().unwrap_or_default();
                         heard.insert(name.clone());
