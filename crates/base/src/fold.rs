@@ -9,10 +9,10 @@ use std::net::IpAddr;
 use crate::units::Prefix;
 
 /// Returns disjoint prefixes that hold exactly the addresses with `Some`, each with the value that all its addresses
-/// have. They are the fewest that divide the known addresses by halving ranges of bits. O(addresses x bits).
+/// have. They are the fewest that divide the known addresses, which are ascending and distinct, by halving ranges of bits.
+/// O(addresses x bits).
 #[must_use]
-pub fn fold<T: PartialEq + Clone>(of: &BTreeMap<IpAddr, Option<T>>) -> BTreeMap<Prefix, T> {
-    let all: Vec<(IpAddr, Option<&T>)> = of.iter().map(|(a, value)| (*a, value.as_ref())).collect();
+pub fn fold<T: PartialEq + Clone>(all: &[(IpAddr, Option<T>)]) -> BTreeMap<Prefix, T> {
     let mut found = BTreeMap::new();
     // IPv4 addresses sort before IPv6 ones.
     let (v4, v6) = all.split_at(all.partition_point(|(address, _)| address.is_ipv4()));
@@ -21,7 +21,7 @@ pub fn fold<T: PartialEq + Clone>(of: &BTreeMap<IpAddr, Option<T>>) -> BTreeMap<
         let (Some((low, value)), Some((high, _))) = (part.first(), part.last()) else { continue };
         let prefix = around(*low, *high);
         if part.iter().all(|(_, other)| other == value) {
-            found.extend(value.map(|value| (prefix, value.clone())));
+            found.extend(value.clone().map(|value| (prefix, value)));
             continue;
         }
         let half = Prefix::containing(*low, prefix.len + 1);
@@ -45,8 +45,11 @@ mod tests {
     use super::*;
 
     fn folded(of: &[(&str, Option<u32>)]) -> Vec<String> {
-        let of = of.iter().map(|(address, value)| (address.parse().unwrap(), *value)).collect();
-        fold(&of).iter().map(|(prefix, value)| format!("{prefix} {value}")).collect()
+        let of = of.iter().map(|(address, value)| (address.parse().unwrap(), *value));
+        fold(&of.collect::<Vec<_>>())
+            .iter()
+            .map(|(prefix, value)| format!("{prefix} {value}"))
+            .collect()
     }
 
     #[test]
@@ -79,7 +82,7 @@ mod tests {
                 .map(|text| text.parse().unwrap());
         for code in 0..3_u32.pow(6) {
             let value = |at: u32| Some(code / 3_u32.pow(at) % 3).filter(|value| *value > 0);
-            let of: BTreeMap<IpAddr, Option<u32>> =
+            let of: Vec<(IpAddr, Option<u32>)> =
                 addresses.iter().zip(0..).map(|(a, at)| (*a, value(at))).collect();
             let prefixes = fold(&of);
             for (address, value) in &of {

@@ -23,27 +23,32 @@ pub struct NodePrefixes {
 }
 
 impl Plan {
-    /// The routes of a node to prefixes; `None` where each node has routes of its own. O(nodes).
+    /// All node addresses, ascending.
     #[must_use]
-    pub fn node_prefixes(&self, at: NodeId) -> Option<NodePrefixes> {
+    pub fn nodes_by_address(&self) -> Vec<(IpAddr, NodeId)> {
+        let nodes = (0..).map(NodeId).zip(&self.addresses().node);
+        let mut all: Vec<(IpAddr, NodeId)> =
+            nodes.flat_map(|(node, all)| all.iter().map(move |of| (*of, node))).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The routes of a node to prefixes of `nodes` ([`nodes_by_address`](Self::nodes_by_address)); `None` where each node has
+    /// routes of its own. O(nodes).
+    #[must_use]
+    pub fn node_prefixes(&self, at: NodeId, nodes: &[(IpAddr, NodeId)]) -> Option<NodePrefixes> {
         let folds = self.cluster().addressing.layout == Some(AddressLayout::Coordinates);
         let routes = self.node_routes().filter(|_| folds)?;
-        let addresses = &self.addresses().node;
-        let of = |node: NodeId| addresses[node.index()].iter().copied();
-        let nodes = || (0..addresses.len()).map(NodeId::from).filter(|node| *node != at);
-        // No prefix holds an address of the node itself.
-        let mut main: BTreeMap<IpAddr, _> = of(at).map(|own| (own, None)).collect();
-        let mut tables = BTreeMap::<usize, BTreeMap<IpAddr, _>>::new();
-        for to in nodes() {
-            let hops = (routes.main(at, to), routes.backup(at, to));
-            main.extend(of(to).map(|address| (address, Some(hops))));
-            if let Some((came, hop)) = routes.table_route(at, to) {
-                tables.entry(came).or_default().extend(of(to).map(|address| (address, Some(hop))));
-            }
-        }
-        for table in tables.values_mut() {
-            for address in main.keys() {
-                table.entry(*address).or_insert(None);
+        let none: Vec<(IpAddr, Option<Hop>)> = nodes.iter().map(|(of, _)| (*of, None)).collect();
+        let mut main = Vec::with_capacity(nodes.len());
+        let mut tables = BTreeMap::<usize, Vec<(IpAddr, Option<Hop>)>>::new();
+        for (index, (address, to)) in nodes.iter().enumerate() {
+            // No prefix holds an address of the node itself.
+            let other = *to != at;
+            main.push((*address, other.then(|| (routes.main(at, *to), routes.backup(at, *to)))));
+            let table = if other { routes.table_route(at, *to) } else { None };
+            if let Some((came, hop)) = table {
+                tables.entry(came).or_insert_with(|| none.clone())[index].1 = Some(hop);
             }
         }
         let tables = tables.iter().map(|(came, table)| (*came, fold(table)));

@@ -52,7 +52,7 @@ impl Wanted {
             main.entry(dst.address).or_default().get_or_insert_default()[at] = Some(route);
         }
         let (mut routes, mut backups) = (BTreeMap::new(), BTreeMap::new());
-        for (prefix, [primary, backup, other]) in fold(&main) {
+        for (prefix, [primary, backup, other]) in fold(&main.into_iter().collect::<Vec<_>>()) {
             routes.extend(primary.map(|route| ((prefix, METRIC_PRIMARY), route.clone())));
             routes.extend(backup.map(|route| ((prefix, METRIC_BACKUP), route.clone())));
             backups.extend(other.map(|route| (prefix, route.clone())));
@@ -70,7 +70,7 @@ impl Wanted {
             tables.entry(came).or_insert_with(none).insert(dst.address, Some(nexthop));
         }
         let of = |(came, table): (&str, BTreeMap<IpAddr, Option<&Nexthop>>)| -> Vec<_> {
-            let folded = fold(&table).into_iter();
+            let folded = fold(&table.into_iter().collect::<Vec<_>>()).into_iter();
             folded.map(|(prefix, nexthop)| ((came.to_owned(), prefix), nexthop.clone())).collect()
         };
         let folded: Vec<_> = tables.into_iter().flat_map(of).collect();

@@ -32,6 +32,7 @@ use super::basic::{Basic, shared};
 
 mod detours;
 pub mod hopping;
+mod resources;
 
 /// The result of the strategy `direct`: for each pair of nodes of a flat neighbourhood (every node has NICs on several
 /// switches, and no cable joins two switches), the NICs that the pair uses. If the nodes of a pair share no switch, a

@@ -27,16 +27,16 @@ pub(super) fn findings(plan: &Plan, survey: &Survey) -> (Vec<Finding>, Vec<Findi
         .collect();
     let object = plan.cluster().switch(uplink).name.clone();
     let unused = survey.loads.iter().all(|load| *load == 0);
+    let detours = plan.cluster().routing.use_uplink;
     let crosses = match behind[..] {
-        [] if plan.cluster().routing.use_uplink => {
-            Some("detours of `reflect` alone cross its cables".to_owned())
-        }
+        [] if detours => Some("detours of `reflect` alone cross its cables".to_owned()),
         [] if unused => Some("no planned path crosses its cables".to_owned()),
         [] => None,
         [ref first @ .., last] => {
             let list =
                 if first.is_empty() { String::new() } else { format!("{} and ", first.join(", ")) };
-            Some(format!("of planned paths those of {list}{last} alone cross its cables"))
+            let detours = if detours { " and detours of `reflect`" } else { "" };
+            Some(format!("of planned paths those of {list}{last}{detours} alone cross its cables"))
         }
     };
     notes.extend(crosses.map(|crosses| Finding {

@@ -17,11 +17,11 @@ pub struct Report<'a> {
     pub changes: &'a [Change],
     /// In words, what could not be seen.
     pub unknown: &'a [String],
-    /// The plan of the draft beside that of the file; null if nothing changed.
+    /// The plan of the draft beside that of the file; null if nothing changed, or no plan is possible.
     pub comparison: Option<Comparison>,
-    /// The draft of the file; null if nothing changed.
+    /// The draft of the file; null if none was written.
     pub cluster: Option<PathBuf>,
-    /// The draft of the lock; null if nothing changed.
+    /// The draft of the lock; null if none was written.
     pub lock: Option<PathBuf>,
     /// The commands to run next.
     pub steps: Vec<String>,

@@ -2,17 +2,16 @@
 //! use (big-fat-switches-ring-clique-reflector, section 5; flat-neighborhood-network-compiler, section 4, knows the
 //! switches alone that both nodes are on).
 //!
-//! The switches forward at the rate of all their ports, so what limits a pair are the NICs, and the cables of the uplink
-//! for those that cross it: each has a capacity as it sends, and one as it receives. What a pair sends by its own paths stays divided by the rates of these.
+//! What a pair sends by its own paths stays divided by the rates of these.
 
 use std::collections::BTreeMap;
 
-use tresse_base::id::{NodeId, SwitchId};
-use tresse_base::units::Rate;
+use tresse_base::id::NodeId;
 use tresse_topology::cluster::Cluster;
 use tresse_topology::demand::Demand;
 use tresse_topology::path::{Path, Segment, Segments};
 
+use super::resources::Resources;
 use crate::reflect::{CANDIDATES, DetourFigures, LinearProgram, PairFlow, Uses, weights};
 
 /// So many detours of a pair are looked at, however many pairs there are.
@@ -37,19 +36,6 @@ pub(super) struct Ways<'a> {
     pub(super) across: &'a dyn Fn(NodeId, NodeId) -> Vec<Segment>,
 }
 
-/// What paths use, by number: NICs as they send, NICs as they receive, then by switch its cable to the uplink and the same
-/// cable from it.
-struct Resources {
-    /// By node: the number of its first NIC.
-    first: Vec<usize>,
-    /// By NIC: its switch.
-    on: Vec<SwitchId>,
-    /// The uplink.
-    uplink: Option<SwitchId>,
-    /// By number: the rate, in units of the slowest NIC.
-    rates: Vec<f64>,
-}
-
 /// A pair with demand.
 struct Flow {
     pair: (NodeId, NodeId),
@@ -61,11 +47,13 @@ struct Flow {
 impl NodeDetours {
     /// Finds the detours for the demand of `cluster`. O(pairs with demand x paths of a pair), and the linear program.
     pub(super) fn find(cluster: &Cluster, ways: &Ways<'_>) -> Self {
-        let resources = Resources::of(cluster);
+        let nics = cluster.nodes.iter().flat_map(|node| &node.nics);
+        let slowest = nics.map(|nic| nic.rate.0 as f64).fold(f64::INFINITY, f64::min);
+        let resources = Resources::of(cluster, slowest);
         let mut flows = ways.flows(cluster, &resources);
         let mut network = LinearProgram {
-            fixed: vec![0.0; resources.rates.len()],
-            capacity: resources.rates.clone(),
+            fixed: vec![0.0; resources.capacity.len()],
+            capacity: resources.capacity.clone(),
             ..LinearProgram::default()
         };
         network.flows = flows.iter().map(|flow| flow.program.clone()).collect();
@@ -228,52 +216,5 @@ impl Flow {
         // The pair's first path stays: it is what the others stand beside.
         let split = split.filter(|(at, (weight, _))| *at == 0 || *weight > 0);
         Some(split.map(|(_, of)| of).collect())
-    }
-}
-
-impl Resources {
-    fn of(cluster: &Cluster) -> Self {
-        let count = |next: &mut usize, nics: usize| Some(std::mem::replace(next, *next + nics));
-        let first = cluster.nodes.iter().map(|node| node.nics.len()).scan(0, count).collect();
-        let nics = || cluster.nodes.iter().flat_map(|node| &node.nics);
-        let slowest = nics().map(|nic| nic.rate.0 as f64).fold(f64::INFINITY, f64::min);
-        let rate = |rate: Rate| rate.0 as f64 / slowest;
-        let uplink = cluster.uplink();
-        let mut cables = vec![1.0; cluster.switches.len()];
-        for link in cluster.links.iter().filter(|link| cluster.is_uplink(link)) {
-            let ends = [link.a.switch, link.b.switch];
-            let of = ends.into_iter().find(|switch| Some(*switch) != uplink);
-            of.into_iter().for_each(|switch| cables[switch.index()] = rate(link.rate));
-        }
-        let ends = || nics().map(|nic| rate(nic.rate));
-        Self {
-            first,
-            on: nics().map(|nic| nic.switch).collect(),
-            uplink,
-            rates: ends()
-                .chain(ends())
-                .chain([&cables, &cables].into_iter().flatten().copied())
-                .collect(),
-        }
-    }
-
-    /// What these segments use.
-    fn uses(&self, segments: &[Segment], share: f64) -> Uses {
-        let number = |node: NodeId, nic: usize| self.first[node.index()] + nic;
-        let mut uses = Uses::new();
-        for segment in segments {
-            let (from, to) =
-                (number(segment.from, segment.nic), number(segment.to, segment.to_nic));
-            let nics = self.on.len();
-            uses.extend([(from as u32, share), ((nics + to) as u32, share)]);
-            let (s, d) = (self.on[from], self.on[to]);
-            let cables = (self.rates.len() - 2 * nics) / 2;
-            for (switch, first) in [(s, 2 * nics), (d, 2 * nics + cables)] {
-                if s != d && Some(switch) != self.uplink {
-                    uses.push(((first + switch.index()) as u32, share));
-                }
-            }
-        }
-        uses
     }
 }

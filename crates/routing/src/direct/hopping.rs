@@ -10,7 +10,9 @@ use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use serde::Serialize;
 use tresse_base::random::Random;
 use tresse_base::wiring::Wiring;
-use tresse_topology::cluster::{Cluster, TopologyShape};
+use tresse_topology::cluster::{Cluster, Node, TopologyShape};
+
+use super::resources::Resources;
 
 /// What half of the nodes and the other half send each other in all, paired at random, both directions together: in links, or
 /// in bits per second.
@@ -28,16 +30,6 @@ pub struct Hopping {
     pub through_both: Option<f64>,
 }
 
-/// The NICs and cables of a flat neighbourhood.
-struct Wires {
-    /// By node and NIC: its switch.
-    rows: Vec<Vec<u32>>,
-    /// By node and NIC: its rate.
-    rates: Vec<Vec<f64>>,
-    /// By switch: the rate of its cable to the uplink, 0 where there is none; empty without an uplink.
-    cables: Vec<f64>,
-}
-
 /// So many nodes are looked at.
 const MOST_NODES: usize = 256;
 /// Ways through third nodes that the program may choose from: with more it finds up to 1 % more on KLAT2's table, and takes
@@ -45,8 +37,8 @@ const MOST_NODES: usize = 256;
 const WAYS: usize = 1024;
 const GIGA: f64 = 1e9;
 
-/// What a way uses: numbers of NICs and cables, each in one direction.
-type Way = Vec<usize>;
+/// What a way uses, by number ([`Resources`]).
+type Way = Vec<u32>;
 
 impl Hopping {
     /// Of a wiring table, in links, with a cable from each switch to an uplink; `None` with fewer than 2 PCs or more than
@@ -54,8 +46,9 @@ impl Hopping {
     #[must_use]
     pub fn of_wiring(wiring: &Wiring) -> Option<Self> {
         let rows = wiring.rows(wiring.pcs());
-        let rates = rows.iter().map(|row| vec![1.0; row.len()]).collect();
-        Self::of(&Wires { rows, rates, cables: vec![1.0; wiring.switches.len()] })
+        let rates: Vec<Vec<f64>> = rows.iter().map(|row| vec![1.0; row.len()]).collect();
+        let resources = Resources::new(&rows, &rates, &vec![Some(1.0); wiring.switches.len()]);
+        Net { rows, resources }.hopping()
     }
 
     /// The four in a sentence, each as `amount` writes it.
@@ -76,20 +69,9 @@ impl Hopping {
     #[must_use]
     pub fn of_cluster(cluster: &Cluster) -> Option<Self> {
         let TopologyShape::Fnn { .. } = cluster.kind else { return None };
-        let nics = || cluster.nodes.iter().map(|node| node.nics.iter());
-        let uplink = cluster.uplink();
-        let mut cables = vec![0.0; uplink.map_or(0, |_| cluster.switches.len())];
-        for link in cluster.links.iter().filter(|link| cluster.is_uplink(link)) {
-            for end in [link.a.switch, link.b.switch] {
-                cables[end.index()] =
-                    if Some(end) == uplink { f64::INFINITY } else { link.rate.0 as f64 / GIGA };
-            }
-        }
-        let found = Self::of(&Wires {
-            rows: nics().map(|nics| nics.map(|nic| nic.switch.0).collect()).collect(),
-            rates: nics().map(|nics| nics.map(|nic| nic.rate.0 as f64 / GIGA).collect()).collect(),
-            cables,
-        })?;
+        let row = |node: &Node| node.nics.iter().map(|nic| nic.switch.0).collect();
+        let rows = cluster.nodes.iter().map(row).collect();
+        let found = Net { rows, resources: Resources::of(cluster, GIGA) }.hopping()?;
         let bits = |links: f64| links * GIGA;
         Some(Self {
             own: bits(found.own),
@@ -98,10 +80,18 @@ impl Hopping {
             through_both: found.through_both.map(bits),
         })
     }
+}
 
+struct Net {
+    /// By node and NIC: its switch.
+    rows: Vec<Vec<u32>>,
+    resources: Resources,
+}
+
+impl Net {
     /// Nodes are paired by chance, always the same for a number of nodes.
-    fn of(wires: &Wires) -> Option<Self> {
-        let nodes = wires.rows.len();
+    fn hopping(&self) -> Option<Hopping> {
+        let nodes = self.rows.len();
         if !(2..=MOST_NODES).contains(&nodes) {
             return None;
         }
@@ -109,66 +99,41 @@ impl Hopping {
         Random::new(nodes as u64).shuffle(&mut order);
         let pairs = order.chunks_exact(2).flat_map(|pair| [(pair[0], pair[1]), (pair[1], pair[0])]);
         let pairs: Vec<(usize, usize)> = pairs.collect();
-        let net = Net::of(wires);
         let each = WAYS / pairs.len();
         let of = |ways: &dyn Fn((usize, usize)) -> Vec<Way>| -> Vec<Way> {
             pairs.iter().flat_map(|pair| ways(*pair)).collect()
         };
-        let own = of(&|pair| net.own(pair));
-        let third = of(&|pair| net.through_nodes(pair, each));
-        let across = of(&|pair| net.across(pair));
-        let with_uplink = |others: &[&[Way]]| match wires.cables.is_empty() {
-            true => Some(None),
-            false => net.most(&others.concat()).map(Some),
+        let own = of(&|pair| self.own(pair));
+        let third = of(&|pair| self.through_nodes(pair, each));
+        let across = of(&|pair| self.across(pair));
+        let with_uplink = |others: &[&[Way]]| match self.resources.has_uplink() {
+            true => self.most(&others.concat()).map(Some),
+            false => Some(None),
         };
-        Some(Self {
-            own: net.most(&own)?,
-            through_nodes: net.most(&[&own[..], &third].concat())?,
+        Some(Hopping {
+            own: self.most(&own)?,
+            through_nodes: self.most(&[&own[..], &third].concat())?,
             across: with_uplink(&[&own, &across])?,
             through_both: with_uplink(&[&own, &third, &across])?,
         })
     }
-}
-
-struct Net<'a> {
-    wires: &'a Wires,
-    /// By node: the number of its first NIC.
-    first: Vec<usize>,
-    /// By number: NICs as they send, as they receive, cables to the uplink, and from it.
-    capacity: Vec<f64>,
-}
-
-impl<'a> Net<'a> {
-    fn of(wires: &'a Wires) -> Self {
-        let count =
-            |next: &mut usize, row: &Vec<u32>| Some(std::mem::replace(next, *next + row.len()));
-        let first = wires.rows.iter().scan(0, count).collect();
-        let nics = || wires.rates.iter().flatten().copied();
-        let cables = || wires.cables.iter().copied();
-        let capacity = nics().chain(nics()).chain(cables()).chain(cables()).collect();
-        Self { wires, first, capacity }
-    }
-
-    /// The way from one NIC to another, by node and place among its NICs.
-    fn hop(&self, from: (usize, usize), to: (usize, usize)) -> Way {
-        let rates = self.capacity.len() / 2 - self.wires.cables.len();
-        vec![self.first[from.0] + from.1, rates + self.first[to.0] + to.1]
-    }
 
     /// NICs of two nodes on one switch.
     fn shared(&self, src: usize, dst: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let [from, to] = [src, dst].map(|node| &self.wires.rows[node]);
+        let [from, to] = [src, dst].map(|node| &self.rows[node]);
         let on = move |(nic, s): (usize, &u32)| Some((nic, to.iter().position(|d| d == s)?));
         from.iter().enumerate().filter_map(on)
     }
 
     fn own(&self, (src, dst): (usize, usize)) -> Vec<Way> {
-        self.shared(src, dst).map(|(nic, to_nic)| self.hop((src, nic), (dst, to_nic))).collect()
+        self.shared(src, dst)
+            .map(|(nic, to_nic)| self.resources.hop((src, nic), (dst, to_nic)))
+            .collect()
     }
 
     /// The `most` ways through third nodes that come first where every third node takes its turn.
     fn through_nodes(&self, (src, dst): (usize, usize), most: usize) -> Vec<Way> {
-        let nodes = self.wires.rows.len();
+        let nodes = self.rows.len();
         let own: Vec<(usize, usize)> = self.shared(src, dst).collect();
         let mut ways = Vec::new();
         for via in (1..nodes).map(|turn| (src + turn) % nodes).filter(|via| *via != dst) {
@@ -177,8 +142,8 @@ impl<'a> Net<'a> {
                     let idle =
                         [own.iter().any(|own| own.0 == nic), own.iter().any(|own| own.1 == to_nic)];
                     let way = [
-                        self.hop((src, nic), (via, arrives)),
-                        self.hop((via, leaves), (dst, to_nic)),
+                        self.resources.hop((src, nic), (via, arrives)),
+                        self.resources.hop((via, leaves), (dst, to_nic)),
                     ];
                     ways.push((idle.into_iter().filter(|own| *own).count(), way.concat()));
                 }
@@ -191,14 +156,10 @@ impl<'a> Net<'a> {
     }
 
     fn across(&self, (src, dst): (usize, usize)) -> Vec<Way> {
-        let cables = self.wires.cables.len();
-        let up = self.capacity.len() - 2 * cables;
         let mut ways = Vec::new();
-        for (nic, s) in self.wires.rows[src].iter().enumerate().filter(|_| cables > 0) {
-            for (to_nic, d) in self.wires.rows[dst].iter().enumerate().filter(|(_, d)| *d != s) {
-                let mut way = self.hop((src, nic), (dst, to_nic));
-                way.extend([up + *s as usize, up + cables + *d as usize]);
-                ways.push(way);
+        for (nic, s) in self.rows[src].iter().enumerate() {
+            for (to_nic, _) in self.rows[dst].iter().enumerate().filter(|(_, d)| *d != s) {
+                ways.push(self.resources.hop((src, nic), (dst, to_nic)));
             }
         }
         ways
@@ -207,13 +168,14 @@ impl<'a> Net<'a> {
     /// How much fits on these ways at once.
     fn most(&self, ways: &[Way]) -> Option<f64> {
         let mut problem = Problem::new(OptimizationDirection::Maximize);
-        let mut rows = vec![Vec::new(); self.capacity.len()];
+        let capacity = &self.resources.capacity;
+        let mut rows = vec![Vec::new(); capacity.len()];
         for way in ways {
-            let least = way.iter().map(|at| self.capacity[*at]).fold(f64::INFINITY, f64::min);
+            let least = way.iter().map(|at| capacity[*at as usize]).fold(f64::INFINITY, f64::min);
             let amount = problem.add_var(1.0, (0.0, least));
-            way.iter().for_each(|at| rows[*at].push((amount, 1.0)));
+            way.iter().for_each(|at| rows[*at as usize].push((amount, 1.0)));
         }
-        for (row, capacity) in rows.iter().zip(&self.capacity).filter(|(row, _)| row.len() > 1) {
+        for (row, capacity) in rows.iter().zip(capacity).filter(|(row, _)| row.len() > 1) {
             problem.add_constraint(&row[..], ComparisonOp::Le, *capacity);
         }
         Some(problem.solve().ok()?.into_solution().ok()?.objective())
@@ -224,10 +186,16 @@ impl<'a> Net<'a> {
 mod tests {
     use super::*;
 
+    fn net(rows: Vec<Vec<u32>>, uplinks: usize) -> Net {
+        let rates: Vec<Vec<f64>> = rows.iter().map(|row| vec![1.0; row.len()]).collect();
+        let has = |switch| (switch < uplinks).then_some(1.0);
+        let resources = Resources::new(&rows, &rates, &(0..8).map(has).collect::<Vec<_>>());
+        Net { rows, resources }
+    }
+
     fn of(rows: &[&[u32]], switches: usize) -> Hopping {
         let rows: Vec<Vec<u32>> = rows.iter().map(|row| row.to_vec()).collect();
-        let rates = rows.iter().map(|row| vec![1.0; row.len()]).collect();
-        Hopping::of(&Wires { rows, rates, cables: vec![1.0; switches] }).unwrap()
+        net(rows, switches).hopping().unwrap()
     }
 
     /// Two nodes with one switch in common.
@@ -246,9 +214,7 @@ mod tests {
     fn third_nodes_carry_what_they_have_room_for() {
         let rows: Vec<Vec<u32>> = vec![vec![0, 2], vec![0, 3], vec![1, 2, 3], vec![1]];
         let pairs = [(0, 1), (1, 0), (2, 3), (3, 2)];
-        let rates = rows.iter().map(|row| vec![1.0; row.len()]).collect();
-        let wires = Wires { rows, rates, cables: Vec::new() };
-        let net = Net::of(&wires);
+        let net = net(rows, 0);
         let own: Vec<Way> = pairs.iter().flat_map(|pair| net.own(*pair)).collect();
         let third: Vec<Way> = pairs.iter().flat_map(|pair| net.through_nodes(*pair, 9)).collect();
         assert_eq!(net.most(&own), Some(4.0));

@@ -9,7 +9,7 @@
 //! has no route but the unreachable one. Both is checked up to [`WALKED`] nodes. In larger fabrics the routes of some nodes
 //! are judged, spread evenly, and a note says of how many.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use rayon::prelude::*;
@@ -31,11 +31,16 @@ pub(crate) type Found = (Vec<Finding>, Vec<Finding>);
 
 /// Judges the prefixes of a plan; finds nothing where each node has routes of its own.
 pub(crate) fn check(plan: &Plan) -> Found {
-    judge(plan, &|at| plan.node_prefixes(at))
+    let nodes = plan.nodes_by_address();
+    judge(plan, &nodes, &|at| plan.node_prefixes(at, &nodes))
 }
 
 /// Judges the prefixes of each node.
-fn judge(plan: &Plan, prefixes: &(dyn Fn(NodeId) -> Option<NodePrefixes> + Sync)) -> Found {
+fn judge(
+    plan: &Plan,
+    owners: &[(IpAddr, NodeId)],
+    prefixes: &(dyn Fn(NodeId) -> Option<NodePrefixes> + Sync),
+) -> Found {
     let nodes = plan.cluster().nodes.len();
     let step = if nodes <= WALKED { 1 } else { nodes.div_ceil(SAMPLED) };
     let tables: Vec<(NodeId, Tables)> = (0..nodes.div_ceil(step))
@@ -45,8 +50,7 @@ fn judge(plan: &Plan, prefixes: &(dyn Fn(NodeId) -> Option<NodePrefixes> + Sync)
             Some((at, Tables::of(&prefixes(at)?)))
         })
         .collect();
-    let owners: BTreeSet<IpAddr> = plan.addresses().node.iter().flatten().copied().collect();
-    let wrong = tables.par_iter().filter_map(|(at, tables)| tables.wrong(plan, *at, &owners));
+    let wrong = tables.par_iter().filter_map(|(at, tables)| tables.wrong(plan, *at, owners));
     let mut violations: Vec<Finding> = wrong.collect();
     violations.truncate(1);
     let mut notes = Vec::new();
@@ -56,29 +60,42 @@ fn judge(plan: &Plan, prefixes: &(dyn Fn(NodeId) -> Option<NodePrefixes> + Sync)
         let object = format!("{} of {nodes} nodes", tables.len());
         notes.push(Finding { kind: "sampled-prefixes", object, message: message.into() });
     } else if violations.is_empty() {
-        violations.extend(circling(plan, &tables, &owners));
+        violations.extend(circling(plan, &tables, owners));
     }
     (violations, notes)
 }
 
-/// The routes of one node, by prefix, with the lengths that there are, longest first.
+/// The routes of one node, by prefix, ascending.
 struct Table<T> {
-    routes: HashMap<Prefix, T>,
-    lengths: BTreeSet<std::cmp::Reverse<u8>>,
+    routes: Vec<(Prefix, T)>,
+    /// By route: the one with the longest prefix around its own.
+    around: Vec<Option<usize>>,
 }
 
 impl<T: Copy> Table<T> {
     fn of(routes: &BTreeMap<Prefix, T>) -> Self {
-        let lengths = routes.keys().map(|prefix| std::cmp::Reverse(prefix.len)).collect();
-        Self { routes: routes.iter().map(|(prefix, route)| (*prefix, *route)).collect(), lengths }
+        let mut table = Self { routes: Vec::with_capacity(routes.len()), around: Vec::new() };
+        for (prefix, route) in routes {
+            // Prefixes are disjoint or one in the other, and a shorter one comes first.
+            let around = table.longest(prefix.address);
+            table.routes.push((*prefix, *route));
+            table.around.push(around);
+        }
+        table
     }
 
     /// The route of the longest prefix that holds an address.
     fn find(&self, to: IpAddr) -> Option<T> {
-        let width = Prefix::host(to).len;
-        let lengths = self.lengths.iter().map(|len| len.0).filter(|len| *len <= width);
-        let mut prefixes = lengths.map(|len| Prefix::containing(to, len));
-        prefixes.find_map(|prefix| self.routes.get(&prefix)).copied()
+        self.longest(to).map(|at| self.routes[at].1)
+    }
+
+    fn longest(&self, to: IpAddr) -> Option<usize> {
+        let behind = self.routes.partition_point(|(prefix, _)| prefix.address <= to);
+        let mut at = behind.checked_sub(1);
+        while let Some(route) = at.filter(|route| !self.routes[*route].0.contains(to)) {
+            at = self.around[route];
+        }
+        at
     }
 }
 
@@ -95,46 +112,47 @@ impl Tables {
     }
 
     fn prefixes(&self) -> impl Iterator<Item = &Prefix> {
-        self.main.routes.keys().chain(self.by_nic.values().flat_map(|table| table.routes.keys()))
+        let of_nics = self.by_nic.values().flat_map(|table| table.routes.iter().map(|of| &of.0));
+        self.main.routes.iter().map(|of| &of.0).chain(of_nics)
     }
 
     /// The first fault of the routes of `at`.
-    fn wrong(&self, plan: &Plan, at: NodeId, owners: &BTreeSet<IpAddr>) -> Option<Finding> {
-        let routes = plan.node_routes()?;
-        let (cluster, addresses) = (plan.cluster(), &plan.addresses().node);
+    fn wrong(&self, plan: &Plan, at: NodeId, owners: &[(IpAddr, NodeId)]) -> Option<Finding> {
+        let (routes, cluster) = (plan.node_routes()?, plan.cluster());
         let finding = |object: String, message: &str| {
             let object = format!("{}, {object}", cluster.node(at).name);
             Some(Finding { kind: "wrong-prefix", object, message: message.into() })
         };
-        let name = |of: usize| cluster.nodes[of].name.clone();
-        for (to, all) in addresses.iter().enumerate() {
-            for address in all {
-                let main = self.main.find(*address);
-                if to == at.index() {
-                    if main.is_some() || self.by_nic.values().any(|t| t.find(*address).is_some()) {
-                        return finding(name(to), "a prefix holds the node's own address");
-                    }
-                    continue;
+        for (address, to) in owners {
+            let name = || cluster.node(*to).name.clone();
+            let main = self.main.find(*address);
+            if *to == at {
+                if main.is_some() || self.by_nic.values().any(|t| t.find(*address).is_some()) {
+                    return finding(name(), "a prefix holds the node's own address");
                 }
-                let dst = NodeId::from(to);
-                if main != Some((routes.find(at, None, dst).main, routes.backup(at, dst))) {
-                    return finding(name(to), "the longest prefix has another route than the node");
-                }
-                for came in 0..cluster.node(at).nics.len() {
-                    let found = self.by_nic.get(&came).and_then(|table| table.find(*address));
-                    if found != routes.find(at, Some(came), dst).table {
-                        let message = "the longest prefix of a table by NIC of arrival has another route \
-                                       than the node";
-                        return finding(name(to), message);
-                    }
+                continue;
+            }
+            if main != Some((routes.find(at, None, *to).main, routes.backup(at, *to))) {
+                return finding(name(), "the longest prefix has another route than the node");
+            }
+            for came in 0..cluster.node(at).nics.len() {
+                let found = self.by_nic.get(&came).and_then(|table| table.find(*address));
+                if found != routes.find(at, Some(came), *to).table {
+                    let message = "the longest prefix of a table by NIC of arrival has another route \
+                                   than the node";
+                    return finding(name(), message);
                 }
             }
         }
         let ours = &cluster.addressing.nodes;
+        let holds_owner = |prefix: &Prefix| {
+            let next = owners.partition_point(|(address, _)| *address < prefix.address);
+            owners.get(next).is_some_and(|(address, _)| prefix.contains(*address))
+        };
         let outside = |prefix: &&Prefix| {
             !ours.iter().any(|of| of.len <= prefix.len && of.contains(prefix.address))
                 || prefix.width() - prefix.len > MOST_HELD
-                || owners.range(prefix.address..).next().is_none_or(|a| !prefix.contains(*a))
+                || !holds_owner(prefix)
         };
         let mut all: Vec<&Prefix> = self.prefixes().collect();
         all.sort_unstable();
@@ -147,14 +165,15 @@ impl Tables {
 fn circling(
     plan: &Plan,
     tables: &[(NodeId, Tables)],
-    owners: &BTreeSet<IpAddr>,
+    owners: &[(IpAddr, NodeId)],
 ) -> Option<Finding> {
+    let is_owned = |of: &IpAddr| owners.binary_search_by_key(of, |(address, _)| *address).is_ok();
     let mut holes = BTreeSet::new();
     let all: BTreeSet<&Prefix> = tables.iter().flat_map(|(_, tables)| tables.prefixes()).collect();
     for prefix in all {
         let held = 1_u128 << (prefix.width() - prefix.len);
         let addresses = (0..held).filter_map(|n| prefix.nth(n));
-        holes.extend(addresses.filter(|address| !owners.contains(address)));
+        holes.extend(addresses.filter(|address| !is_owned(address)));
     }
     let circles = |hole: &IpAddr| {
         tables.iter().map(|(from, _)| *from).find(|from| {
@@ -209,25 +228,27 @@ mod tests {
     fn the_longest_prefix_gives_every_node_its_planned_routes() {
         for (kind, paths) in kinds().iter().flat_map(|kind| [(kind, 1), (kind, 2)]) {
             let plan = plan(kind.clone(), paths);
-            assert!(plan.node_prefixes(NodeId(0)).is_some(), "{kind:?}");
+            let nodes = plan.nodes_by_address();
+            assert!(plan.node_prefixes(NodeId(0), &nodes).is_some(), "{kind:?}");
             assert_eq!(check(&plan), Found::default(), "{kind:?}");
         }
         let ring = plan(TopologyShape::Ring { nodes: 5 }, 2);
-        assert!(ring.node_prefixes(NodeId(0)).is_none());
+        assert!(ring.node_prefixes(NodeId(0), &ring.nodes_by_address()).is_none());
         assert_eq!(check(&ring), Found::default());
     }
 
     /// The violation when the prefixes of n5 on 4x4 are changed.
     fn planted(change: impl Fn(&mut NodePrefixes) + Sync) -> String {
         let plan = plan(pmesh(&[4, 4], &[8, 8]), 2);
+        let nodes = plan.nodes_by_address();
         let changed = |at| {
-            let mut prefixes = plan.node_prefixes(at)?;
+            let mut prefixes = plan.node_prefixes(at, &nodes)?;
             if at == NodeId(5) {
                 change(&mut prefixes);
             }
             Some(prefixes)
         };
-        let (violations, notes) = judge(&plan, &changed);
+        let (violations, notes) = judge(&plan, &nodes, &changed);
         assert!(notes.is_empty() && violations.len() == 1, "{violations:?}");
         format!("{} {}", violations[0].kind, violations[0].object)
     }
@@ -270,7 +291,7 @@ mod tests {
     #[test]
     fn an_address_of_no_node_must_not_go_round() {
         let plan = plan(pmesh(&[4, 4], &[8, 8]), 2);
-        let owners = plan.addresses().node.iter().flatten().copied().collect();
+        let owners = plan.nodes_by_address();
         let tables = |back: bool| -> Vec<(NodeId, Tables)> {
             let of = |at: u32| {
                 let mut prefixes = NodePrefixes::default();

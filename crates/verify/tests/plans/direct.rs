@@ -345,6 +345,9 @@ fn detours_across_the_uplink_count_its_cables() {
     };
     let demand = "[[demand]]\nfrom = \"n0\"\nto = \"n1\"\n[[demand]]\nfrom = \"n2\"\nto = \"n3\"\n";
     let build = |text: &str| Plan::build(parse(text, "f").unwrap()).unwrap();
+    let says = |report: &verify::Report, words: &str| {
+        report.notes.iter().any(|note| note.message.contains(words))
+    };
     for uplink in ["u0", "s4"] {
         for text in [file("true", uplink, "1G") + demand, file("\"adaptive\"", uplink, "1G")] {
             let plan = build(&text);
@@ -356,6 +359,17 @@ fn detours_across_the_uplink_count_its_cables() {
                 report.violations
             );
             assert_eq!((report.max_link_load, report.failures.switch.most_lost), (0, 0));
+            let with_spare = text.replace(
+                &format!("uplink = \"{uplink}\""),
+                &format!("uplink = \"{uplink}\", spares = [\"x\"]"),
+            );
+            let also = verify::check(&build(&with_spare));
+            assert!(says(&report, "detours of `reflect` alone cross"));
+            assert!(
+                says(&also, "those of x and detours of `reflect` alone cross"),
+                "{:?}",
+                also.notes
+            );
             let paths = plan.pairs().flat_map(|(src, dst)| plan.paths(src, dst));
             let crosses = |path: &Path| path.segments.iter().any(|s| plan.hops(s) > 0);
             let crossing: Vec<Path> = paths.filter(|path| crosses(path)).collect();

@@ -127,7 +127,7 @@ fn folded_routes_are_the_prefixes_of_the_plan() {
     ];
     for plan in plans {
         for at in (0..plan.cluster().nodes.len()).map(NodeId::from) {
-            let prefixes = plan.node_prefixes(at).unwrap();
+            let prefixes = plan.node_prefixes(at, &plan.nodes_by_address()).unwrap();
             let nics = &plan.cluster().node(at).nics;
             let nexthop = |hop: Hop| Nexthop {
                 interface: nics[hop.nic].name.clone(),
