@@ -118,7 +118,8 @@ impl Paths {
         let (first, last) = (segments[0], segments[segments.len() - 1]);
         let id = PathId { src, dst, rank: 0 };
         let mut paths = vec![Path { id, weight: 1, segments }];
-        let pair = (self.sender(&first).switch, self.receiver(&last).switch);
+        let (from, to) = (self.sender(&first), self.receiver(&last));
+        let pair = (from.switch, to.switch, self.lane(from, to));
         let Some(split) = self.detours.by_pair.get(&pair) else { return paths };
         paths[0].weight = split.direct;
         for detour in split.detours.iter().filter(|detour| ![src, dst].contains(&detour.node)) {

@@ -115,9 +115,12 @@ impl Primaries {
     /// Returns the segments between two NICs. The transit nodes of a switch are assigned to pairs
     /// round-robin, by the sum of the pair's indices.
     fn segments(&self, (src, nic): (NodeId, usize), (dst, to_nic): (NodeId, usize)) -> Segments {
-        let switch = |(node, nic): (NodeId, usize)| self.cluster.node(node).nics[nic].switch;
+        let nic_of = |(node, nic): (NodeId, usize)| &self.cluster.node(node).nics[nic];
+        let switch = |at| nic_of(at).switch;
         let mut at = (src, nic);
-        let tree_segments = self.assignment.tree_segments(switch(at), switch((dst, to_nic)));
+        let end = (dst, to_nic);
+        let lane = self.lane(nic_of(at), nic_of(end));
+        let tree_segments = self.assignment.tree_segments(switch(at), switch(end), lane);
         let mut segments = Segments::new();
         for tree_segment in tree_segments {
             let next = self
@@ -134,7 +137,12 @@ impl Primaries {
     /// is another.
     fn transit_at(&self, switch: SwitchId, src: NodeId, dst: NodeId) -> Option<(NodeId, usize)> {
         let nodes = self.in_transit(switch);
-        let first = self.round_robin_index(src, dst);
+        let index = self.round_robin_index(src, dst);
+        // The pairs on one lane have sums that differ by multiples of the number of lanes.
+        let first = match self.lanes() as usize {
+            1 => index,
+            lanes => self.round_robin[src.index()] + index / lanes,
+        };
         let mut order = (0..nodes.len()).map(|i| nodes[(first + i) % nodes.len()]);
         order.find(|(node, _)| ![src, dst].contains(node)).or(nodes.first().copied())
     }

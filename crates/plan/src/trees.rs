@@ -117,13 +117,25 @@ impl Trees {
         self.specs.iter().filter(|s| s.role == role).count()
     }
 
-    /// The tree that primary frames from switch `s` to switch `d` take first.
+    /// Paths that each ordered pair of switches has beside each other. Its pairs of nodes are spread over them.
     #[must_use]
-    pub fn primary_tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
-        self.assignment.tree(s, d)
+    pub const fn lanes(&self) -> u32 {
+        self.assignment.lanes()
     }
 
-    /// The trees that primary frames from switch `s` take, by destination switch; `None` where some
+    /// The lane of the frames between two NICs, which their ports decide: what others are on a switch does not matter.
+    #[must_use]
+    pub const fn lane(&self, from: &Nic, to: &Nic) -> u32 {
+        (from.port + to.port).saturating_sub(2) % self.lanes()
+    }
+
+    /// The tree that primary frames from switch `s` to switch `d` take first on a lane.
+    #[must_use]
+    pub fn primary_tree(&self, s: SwitchId, d: SwitchId, lane: u32) -> TreeId {
+        self.assignment.tree(s, d, lane)
+    }
+
+    /// The trees that primary frames from switch `s` take, by destination switch and lane; `None` where some
     /// paths may have several segments.
     #[must_use]
     pub fn primary_trees(&self, s: SwitchId, trees: &mut Vec<TreeId>) -> Option<()> {
@@ -197,10 +209,10 @@ impl Trees {
         self.cluster.nodes.iter().scan(0, before).collect()
     }
 
-    /// The channels of the primary path from `s` to `d`.
-    pub(crate) fn between(&self, s: SwitchId, d: SwitchId) -> Vec<Channel> {
+    /// The channels of the primary path from `s` to `d` on a lane.
+    pub(crate) fn between(&self, s: SwitchId, d: SwitchId, lane: u32) -> Vec<Channel> {
         let (mut channels, mut at) = (Vec::new(), s);
-        for tree_segment in self.assignment.tree_segments(s, d) {
+        for tree_segment in self.assignment.tree_segments(s, d, lane) {
             self.tree(tree_segment.tree).walk(&self.graph, at, tree_segment.to, &mut channels);
             at = tree_segment.to;
         }

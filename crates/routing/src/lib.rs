@@ -9,16 +9,19 @@ pub mod direct;
 mod dor;
 pub mod lines;
 mod minimal;
+mod packing;
 mod pdor;
 pub mod reflect;
+pub mod routes;
 mod stp;
 pub mod updown;
 pub mod xy;
 
 pub use balance::Balance;
 pub use minimal::Minimal;
+pub use routes::SwitchDemand;
 pub use stp::{StpMethod, least_hops_tree};
-pub use updown::{SwitchDemand, TreeSegment, Updown};
+pub use updown::{TreeSegment, Updown};
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
@@ -135,22 +138,24 @@ impl Assignment {
                 Ok((trees, Self::Pdor(pdor)))
             }
             (Strategy::Minimal, _) => {
-                let planned = Minimal::new(graph, nodes, cluster.most_trees());
+                let demand = SwitchDemand::of_cluster(cluster, graph, balance);
+                let planned = Minimal::new(graph, &demand, cluster.most_trees());
                 let (trees, minimal) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Minimal(minimal)))
-            }
-            (Strategy::Updown { root }, _) => {
-                let demand = SwitchDemand { nodes, transit: &vec![0; graph.switches()] };
-                Self::updown(cluster, graph, root, &demand).map_err(disconnected)
             }
             (Strategy::Transit { root }, _) if cluster.routing.choice == Choice::Paper => {
                 let planned = Updown::as_in_the_paper(graph, root, transit, cluster.most_trees());
                 let (trees, updown) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Updown(updown)))
             }
-            (Strategy::Transit { root }, _) => {
-                Self::updown(cluster, graph, root, &SwitchDemand { nodes, transit })
-                    .map_err(disconnected)
+            (Strategy::Updown { root } | Strategy::Transit { root }, _) => {
+                let mut demand = SwitchDemand::of_cluster(cluster, graph, balance);
+                if matches!(cluster.routing.strategy, Strategy::Updown { .. }) {
+                    demand = demand.without_transit();
+                }
+                let planned = Updown::new(graph, root, &demand, cluster.most_trees());
+                let (trees, updown) = planned.map_err(disconnected)?;
+                Ok((numbered(trees), Self::Updown(updown)))
             }
             (strategy, None) => Err(RoutingError::NeedsGrid {
                 strategy: if strategy == Strategy::Dor { "dor" } else { "pdor" },
@@ -163,35 +168,36 @@ impl Assignment {
         }
     }
 
-    fn updown(
-        cluster: &Cluster,
-        graph: &Graph,
-        root: Option<SwitchId>,
-        demand: &SwitchDemand,
-    ) -> Result<(Vec<TreeSpec>, Self), SwitchId> {
-        let (trees, updown) = Updown::new(graph, root, demand, cluster.most_trees())?;
-        Ok((numbered(trees), Self::Updown(updown)))
+    /// Routes of each ordered pair of switches. Their pairs of nodes are spread over them.
+    #[must_use]
+    pub const fn lanes(&self) -> u32 {
+        match self {
+            Self::Minimal(minimal) => minimal.lanes(),
+            Self::Updown(updown) => updown.lanes(),
+            _ => 1,
+        }
     }
 
-    /// Returns the path of a frame from a node on `s` to a node on `d`: one segment, or several with a transit
+    /// Returns the path of a frame from a node on `s` to a node on `d` on one of the lanes: one segment, or several with a transit
     /// node between each and the next. O(dimensions).
     pub fn tree_segments(
         &self,
         s: SwitchId,
         d: SwitchId,
+        lane: u32,
     ) -> impl Iterator<Item = TreeSegment> + '_ {
         let (one, several) = match self {
             Self::Untagged => (None, None),
             Self::Single => (Some(TreeSegment { tree: TreeId(0), to: d }), None),
             Self::Dor(dor) => (Some(TreeSegment { tree: dor.tree(s, d), to: d }), None),
             Self::Pdor(pdor) => (Some(TreeSegment { tree: pdor.tree(s, d), to: d }), None),
-            Self::Minimal(minimal) => (Some(minimal.tree_segment(s, d)), None),
-            Self::Updown(updown) => (None, Some(updown.tree_segments(s, d))),
+            Self::Minimal(minimal) => (Some(minimal.tree_segment(s, d, lane)), None),
+            Self::Updown(updown) => (None, Some(updown.tree_segments(s, d, lane))),
         };
         one.into_iter().chain(several.into_iter().flatten())
     }
 
-    /// Lists the trees from `s` to every switch, by switch; `None` if paths may have several segments.
+    /// Lists the trees from `s` to every switch, by switch and lane; `None` if paths may have several segments.
     #[must_use]
     pub fn trees_from(&self, s: SwitchId, switches: usize, trees: &mut Vec<TreeId>) -> Option<()> {
         trees.clear();
@@ -202,17 +208,18 @@ impl Assignment {
                 let row = dor.row_from(s);
                 trees.extend(row.iter().cycle().take(switches));
             }
-            _ => trees.extend(
-                (0..switches).filter_map(|d| Some(self.tree_segments(s, d.into()).next()?.tree)),
-            ),
+            _ => {
+                let all = (0..switches).flat_map(|d| (0..self.lanes()).map(move |lane| (d, lane)));
+                trees.extend(all.map(|(d, lane)| self.tree(s, d.into(), lane)));
+            }
         }
         Some(())
     }
 
-    /// The tree of the first segment from `s` to `d`.
+    /// The tree of the first segment from `s` to `d` on a lane.
     #[must_use]
-    pub fn tree(&self, s: SwitchId, d: SwitchId) -> TreeId {
-        self.tree_segments(s, d).next().map_or(TreeId(0), |tree_segment| tree_segment.tree)
+    pub fn tree(&self, s: SwitchId, d: SwitchId, lane: u32) -> TreeId {
+        self.tree_segments(s, d, lane).next().map_or(TreeId(0), |tree_segment| tree_segment.tree)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod cluster;
 pub mod coordinates;
 pub mod demand;
 mod dependencies;
+pub mod families;
 pub mod generate;
 mod generated;
 mod graph;

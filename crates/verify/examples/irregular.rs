@@ -7,7 +7,6 @@
 //! of a node link's rate (in-transit-buffers, section 4).
 
 use tresse_plan::Plan;
-use tresse_routing::updown::SwitchRoutes;
 use tresse_routing::{Minimal, SwitchDemand, Updown};
 use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
 use tresse_topology::{Components, Graph};
@@ -94,7 +93,7 @@ fn time_routes(switches: u32, only: Option<&str>) {
         if !wanted(name) {
             continue;
         }
-        let demand = SwitchDemand { nodes: &nodes, transit };
+        let demand = SwitchDemand::new(&graph, &nodes, transit);
         let began = cpu_seconds();
         let routes = Updown::routes(&graph, None, &demand).expect("it is connected");
         let routed = cpu_seconds() - began;
@@ -105,7 +104,8 @@ fn time_routes(switches: u32, only: Option<&str>) {
     }
     if wanted("minimal") && (switches <= 512 || only.is_some()) {
         let began = cpu_seconds();
-        let (trees, _) = Minimal::new(&graph, &nodes, 4093).expect("it is connected");
+        let demand = SwitchDemand::new(&graph, &nodes, &none);
+        let (trees, _) = Minimal::new(&graph, &demand, 4093).expect("it is connected");
         let packed = cpu_seconds() - began;
         report("minimal", switches, f64::NAN, packed, trees.len());
     }
@@ -161,10 +161,9 @@ fn compare_packings(switches: u32, networks: u32) {
     for seed in 1..=networks {
         let graph = Graph::new(&cluster(switches, seed, Strategy::Minimal));
         let nodes = vec![u64::from(NODES); switches as usize];
-        ours += Minimal::new(&graph, &nodes, 4093).expect("it is connected").0.len();
-        let none = vec![0; switches as usize];
-        let demand = SwitchDemand { nodes: &nodes, transit: &none };
-        let routes = SwitchRoutes::new(&graph, &vec![true; graph.channels()], &demand, 32);
+        let demand = SwitchDemand::new(&graph, &nodes, &vec![0; switches as usize]);
+        ours += Minimal::new(&graph, &demand, 4093).expect("it is connected").0.len();
+        let (_, routes) = Minimal::routes(&graph, &demand);
         let mut parts: Vec<Vec<u32>> = Vec::new();
         for d in 0..switches {
             let mut own: Vec<Vec<u32>> = Vec::new();

@@ -152,6 +152,7 @@ impl Survey {
         let from = homes[s.index()];
         let mut trees = std::mem::take(&mut scratch.trees);
         plan.primary_trees(SwitchId(from), &mut trees).expect("no path here has transit nodes");
+        let (lanes, own) = (plan.lanes(), &plan.cluster().node(s).nics[0]);
         self.sent[s.index()] += homes.len() as u64 - 1;
         let mut last = (u32::MAX, usize::MAX);
         for (d, &home) in homes.iter().enumerate() {
@@ -159,7 +160,12 @@ impl Survey {
                 continue;
             }
             self.received[d] += 1;
-            let tree = trees[home as usize];
+            let tree = if lanes == 1 {
+                trees[home as usize]
+            } else {
+                let to = &plan.cluster().node(d.into()).nics[0];
+                trees[(home * lanes + plan.lane(own, to)) as usize]
+            };
             if tree.0 != last.0 {
                 scratch.group(tree.index(), tree.0, from, plan.graph().switches());
                 last = (tree.0, scratch.slot[tree.index()] as usize - 1);

@@ -138,7 +138,7 @@ impl Suggest {
         }
         let splits = new.detours().by_pair.iter();
         proposal.pairs = splits
-            .map(|(&(s, d), split)| Pair {
+            .map(|(&(s, d, _), split)| Pair {
                 from: name(s.0),
                 to: name(d.0),
                 direct: split.direct,

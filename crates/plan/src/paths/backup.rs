@@ -132,7 +132,8 @@ impl Primaries {
         if self.specs.len() <= ALL_TREES {
             return (0..self.specs.len()).map(TreeId::from).collect();
         }
-        let mut trees = BTreeSet::from([self.primary_tree(d, s), self.primary_tree(s, d)]);
+        let both = |lane| [self.primary_tree(d, s, lane), self.primary_tree(s, d, lane)];
+        let mut trees: BTreeSet<TreeId> = (0..self.lanes()).flat_map(both).collect();
         let backups = self.specs.iter().rposition(|t| t.role != Role::Backup).map_or(0, |i| i + 1);
         trees.extend((backups..self.specs.len()).map(TreeId::from));
         if let Some(grid) = &self.grid {
@@ -149,8 +150,8 @@ impl Primaries {
                         let mut y = x;
                         y[dim] = grid.step(x[dim], dim, plus);
                         let near = grid.switch(&y);
-                        trees.insert(self.primary_tree(near, d));
-                        trees.insert(self.primary_tree(near, s));
+                        trees.insert(self.primary_tree(near, d, 0));
+                        trees.insert(self.primary_tree(near, s, 0));
                     }
                 }
             }

@@ -48,7 +48,7 @@ struct Sum {
 /// The demand of all pairs, and of every NIC.
 #[derive(Debug, Default)]
 struct Sums {
-    pairs: BTreeMap<(SwitchId, SwitchId), Sum>,
+    pairs: BTreeMap<(SwitchId, SwitchId, u32), Sum>,
     sent: BTreeMap<usize, u64>,
     received: BTreeMap<usize, u64>,
 }
@@ -138,8 +138,8 @@ impl Primaries {
         sums.received
             .iter()
             .for_each(|(n, load)| network.fixed[channels + count + n] = *load as f64);
-        for (&(s, d), sum) in &sums.pairs {
-            let mut direct: Uses = self.between(s, d).iter().map(|c| (*c, 1.0)).collect();
+        for (&(s, d, lane), sum) in &sums.pairs {
+            let mut direct: Uses = self.between(s, d, lane).iter().map(|c| (*c, 1.0)).collect();
             for (&nic, &load) in &sum.transit {
                 let part = load as f64 / sum.weight as f64;
                 direct.extend([channels + nic, channels + count + nic].map(|r| (r as u32, part)));
@@ -165,7 +165,7 @@ impl Primaries {
         let pairs: Vec<_> = sums.pairs.keys().copied().collect();
         let mut restricted = false;
         for f in order {
-            let (s, d) = pairs[f];
+            let (s, d, lane) = pairs[f];
             if s == d {
                 continue;
             }
@@ -173,7 +173,7 @@ impl Primaries {
                 restricted = true;
                 break;
             }
-            let (detours, more) = self.candidates_between(s, d, &busy, each.min(left));
+            let (detours, more) = self.candidates_between((s, d, lane), &busy, each.min(left));
             restricted |= more;
             left -= detours.len();
             for detour in &detours {
@@ -198,12 +198,11 @@ impl Primaries {
     /// Were there more?
     fn candidates_between(
         &self,
-        s: SwitchId,
-        d: SwitchId,
+        (s, d, lane): (SwitchId, SwitchId, u32),
         busy: &[f64],
         most: usize,
     ) -> (Vec<Detour>, bool) {
-        let switches = self.third_switches(s, d, |channel| busy[channel as usize]);
+        let switches = self.third_switches(s, d, lane, |channel| busy[channel as usize]);
         let nodes = |third: &ThirdSwitch| &self.transit_nodes[third.at.index()];
         let all: usize = switches.iter().map(|third| nodes(third).len()).sum();
         let mut detours = Vec::with_capacity(most.min(all));
@@ -227,10 +226,11 @@ impl Primaries {
         &self,
         s: SwitchId,
         d: SwitchId,
+        lane: u32,
         busy: impl Fn(Channel) -> f64,
     ) -> Vec<ThirdSwitch> {
         let n = self.graph.switches();
-        let direct = self.between(s, d);
+        let direct = self.between(s, d, lane);
         let mut switches = Vec::new();
         for at in (0..n).map(SwitchId::from) {
             if [s, d].contains(&at) || self.transit_nodes[at.index()].is_empty() {
@@ -267,7 +267,7 @@ impl Primaries {
             let others = (0..switches).filter(move |d| *d != s);
             others.map(move |d| {
                 let (s, d) = (SwitchId::from(s), SwitchId::from(d));
-                let mut thirds = self.third_switches(s, d, |_| 0.0);
+                let mut thirds = self.third_switches(s, d, 0, |_| 0.0);
                 thirds.truncate(most);
                 ((s, d), thirds)
             })
@@ -363,7 +363,7 @@ impl Primaries {
 
     /// The tree of the primary path from `s` to `d`, if it has one segment.
     fn one_segment(&self, s: SwitchId, d: SwitchId) -> Option<TreeId> {
-        let mut tree_segments = self.assignment.tree_segments(s, d);
+        let mut tree_segments = self.assignment.tree_segments(s, d, 0);
         let tree_segment = tree_segments.next()?;
         tree_segments.next().is_none().then_some(tree_segment.tree)
     }
@@ -381,7 +381,8 @@ const EACH: usize = 4;
 impl Sums {
     fn add(&mut self, primaries: &Primaries, segments: &Segments, weight: u64, first: &[usize]) {
         let (start, end) = (&segments[0], &segments[segments.len() - 1]);
-        let pair = (primaries.sender(start).switch, primaries.receiver(end).switch);
+        let (from, to) = (primaries.sender(start), primaries.receiver(end));
+        let pair = (from.switch, to.switch, primaries.lane(from, to));
         let sum = self.pairs.entry(pair).or_default();
         sum.weight += weight;
         for after in &segments[1..] {

@@ -96,10 +96,12 @@ impl Plan {
             for (d, into) in received.iter().enumerate() {
                 if s != d && *out > 0.0 && *into > 0.0 {
                     let pair = (SwitchId::from(s), SwitchId::from(d));
-                    self.between(pair.0, pair.1)
-                        .iter()
-                        .for_each(|c| over[*c as usize].push(pairs.len()));
-                    pairs.push((pair, out * into / all));
+                    let lanes = self.lanes();
+                    for lane in 0..lanes {
+                        let channels = self.between(pair.0, pair.1, lane);
+                        channels.iter().for_each(|c| over[*c as usize].push(pairs.len()));
+                        pairs.push((pair, out * into / all / f64::from(lanes)));
+                    }
                 }
             }
         }
@@ -111,6 +113,12 @@ impl Plan {
                 }
             }
         }
+        // What goes by several lanes is the traffic of one pair.
+        pairs.dedup_by(|next, pair| {
+            let same = next.0 == pair.0;
+            pair.1 += if same { next.1 } else { 0.0 };
+            same
+        });
         // The rest is traffic within the switch.
         let (mut out, mut into) = (vec![0.0; sent.len()], vec![0.0; sent.len()]);
         for ((s, d), bps) in &pairs {
@@ -182,7 +190,7 @@ mod tests {
         for (s, d, bps) in [(0, 8, 5e8), (0, 2, 2e8), (3, 5, 3e8), (8, 1, 1e8)] {
             *measured.bps.entry((format!("n{s}"), name(s))).or_default() += bps;
             *measured.bps.entry((name(d), format!("n{d}"))).or_default() += bps;
-            for c in plan.between(SwitchId(s), SwitchId(d)) {
+            for c in plan.between(SwitchId(s), SwitchId(d), 0) {
                 let ends = (name(plan.graph().tail(c)), name(plan.graph().head(c)));
                 *measured.bps.entry(ends).or_default() += bps;
             }
@@ -191,7 +199,7 @@ mod tests {
         let mut loads = vec![0.0; plan.graph().channels()];
         for traffic in &estimate.demand {
             let (s, d) = (traffic.from[0], traffic.to[0]);
-            for c in plan.between(SwitchId(s.0), SwitchId(d.0)) {
+            for c in plan.between(SwitchId(s.0), SwitchId(d.0), 0) {
                 loads[c as usize] += f64::from(traffic.weight);
             }
         }

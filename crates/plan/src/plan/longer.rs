@@ -42,18 +42,18 @@ impl Plan {
     #[must_use]
     pub fn why_longer(&self, s: SwitchId, d: SwitchId) -> Longer {
         match (&self.assignment, self.cluster.routing.strategy) {
-            _ if self.is_crowded(s, d) => Longer::NoRoom,
+            _ if (0..self.lanes()).any(|lane| self.is_crowded(s, d, lane)) => Longer::NoRoom,
             (Assignment::Updown(_), Strategy::Updown { .. }) => Longer::Illegal,
             (Assignment::Updown(_), _) => Longer::NoTransit,
             _ => Longer::OneTree,
         }
     }
 
-    /// Whether the path chosen for two switches fits into no tree.
-    pub(super) fn is_crowded(&self, s: SwitchId, d: SwitchId) -> bool {
+    /// Whether the path chosen for two switches on a lane fits into no tree.
+    pub(super) fn is_crowded(&self, s: SwitchId, d: SwitchId, lane: u32) -> bool {
         match &self.assignment {
-            Assignment::Updown(updown) => updown.is_crowded(s, d),
-            Assignment::Minimal(minimal) => minimal.is_crowded(s, d),
+            Assignment::Updown(updown) => updown.is_crowded(s, d, lane),
+            Assignment::Minimal(minimal) => minimal.is_crowded(s, d, lane),
             _ => false,
         }
     }

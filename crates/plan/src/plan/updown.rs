@@ -1,8 +1,8 @@
 //! Compares the loads of a plan of strategy `transit` with the loads that strategy `updown` would give on the same
 //! fabric.
 
-use tresse_routing::Balance;
-use tresse_routing::updown::{SwitchDemand, Updown, forced_turns};
+use tresse_routing::updown::{Updown, forced_turns};
+use tresse_routing::{Balance, SwitchDemand};
 use tresse_topology::cluster::Strategy;
 
 use super::Plan;
@@ -39,11 +39,9 @@ impl Plan {
         if !one_nic || !even || graph.switches() > MOST_SWITCHES {
             return None;
         }
-        let Balance { nodes, transit } = Balance::of(cluster);
-        let without = SwitchDemand { nodes: &nodes, transit: &vec![0; nodes.len()] };
-        let (_, routes) = Updown::routes(graph, root, &without).ok()?;
+        let demand = SwitchDemand::of_cluster(cluster, graph, &Balance::of(cluster));
+        let (_, without, routes) = Updown::routes(graph, root, &demand.without_transit()).ok()?;
         let order = self.updown_order()?;
-        let demand = SwitchDemand { nodes: &nodes, transit: &transit };
         let (forced, any_root) = forced_turns(graph, order, root, &demand);
         Some(BesideUpdown { updown: routes.cost(&without).0, forced, any_root })
     }

@@ -63,6 +63,15 @@ impl Plan {
             ));
         }
         let (s, d) = (self.sender(segment).switch, self.receiver(last).switch);
+        let lane = self.lane(self.sender(segment), self.receiver(last));
+        if self.lanes() > 1 && s != d {
+            why.push(format!(
+                "the pairs of nodes of these two switches are spread over {} paths by the numbers of their ports: \
+                 this one takes path {}",
+                self.lanes(),
+                lane + 1
+            ));
+        }
         let tree = &self.specs[segment.tree.index()].name;
         match (self.cluster.routing.strategy, &self.grid) {
             (Strategy::Dor, Some(grid)) => {
@@ -81,7 +90,7 @@ impl Plan {
                 why.extend(self.why_crowded("updown", segments));
                 why.push(self.why_updown("updown", segment));
             }
-            (Strategy::Minimal, _) if self.is_crowded(s, d) => {
+            (Strategy::Minimal, _) if self.is_crowded(s, d, lane) => {
                 why.extend(self.why_crowded("minimal", segments));
             }
             (Strategy::Minimal, _) => why.push(format!(
@@ -143,7 +152,7 @@ impl Plan {
     fn why_crowded(&self, what: &str, segments: &[Segment]) -> Option<String> {
         let (first, last) = (&segments[0], &segments[segments.len() - 1]);
         let (s, d) = (self.sender(first).switch, self.receiver(last).switch);
-        if !self.is_crowded(s, d) {
+        if !self.is_crowded(s, d, self.lane(self.sender(first), self.receiver(last))) {
             return None;
         }
         let hops: u32 = segments.iter().map(|segment| self.hops(segment)).sum();
@@ -209,8 +218,9 @@ impl Plan {
             path.len() - up
         );
         let fewest = self.distance(segment.from, segment.to);
-        let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
-        if what == "updown" && path.len() as u32 > fewest && !self.is_crowded(s, d) {
+        let (from, to) = (self.sender(segment), self.receiver(segment));
+        let crowded = || self.is_crowded(from.switch, to.switch, self.lane(from, to));
+        if what == "updown" && path.len() as u32 > fewest && !crowded() {
             let more = path.len() as u32 - fewest;
             text.push_str(&format!("; {more} longer than the shortest, which goes up after down"));
         }

@@ -38,10 +38,13 @@ impl Trees {
                 if s == d {
                     continue;
                 }
-                let channels = self.between(s, d);
-                let links: Vec<_> = channels.iter().map(|c| self.graph.link(*c)).collect();
-                if !(0..self.specs.len()).any(|t| self.avoids(self.tree(t.into()), s, d, &links)) {
-                    open.push((s, d, links));
+                for lane in 0..self.lanes() {
+                    let channels = self.between(s, d, lane);
+                    let links: Vec<_> = channels.iter().map(|c| self.graph.link(*c)).collect();
+                    let avoids = |t: usize| self.avoids(self.tree(t.into()), s, d, &links);
+                    if !(0..self.specs.len()).any(avoids) {
+                        open.push((s, d, links));
+                    }
                 }
             }
         }

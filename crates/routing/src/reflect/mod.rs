@@ -44,8 +44,8 @@ pub struct Split {
 /// All detours of a plan, and figures of the linear program that chose them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Detours {
-    /// By ordered pair of switches that has detours.
-    pub by_pair: BTreeMap<(SwitchId, SwitchId), Split>,
+    /// By ordered pair of switches that has detours, and lane.
+    pub by_pair: BTreeMap<(SwitchId, SwitchId, u32), Split>,
     /// The result of the program; `None` if it did not run or failed.
     pub found: Option<DetourFigures>,
 }

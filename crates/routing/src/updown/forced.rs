@@ -5,7 +5,9 @@
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
-use super::{Order, SwitchDemand, ups};
+use super::Order;
+use super::roots::ups;
+use crate::routes::SwitchDemand;
 
 /// The most switches for which all roots are examined if the file names none.
 const ALL_ROOTS: usize = 32;
@@ -39,13 +41,13 @@ fn of(graph: &Graph, order: &Order, demand: &SwitchDemand) -> u64 {
     for s in (0..n).filter(|s| demand.nodes[*s as usize] > 0) {
         graph.distances(s, &mut distance, &mut queue);
         for v in (0..n).filter(|v| demand.transit[*v as usize] > 0) {
-            shortest_without(graph, &up, demand.transit, (s, v), &mut hops, &mut states);
+            shortest_without(graph, &up, &demand.transit, (s, v), &mut hops, &mut states);
             let longer = (0..n as usize).filter(|d| hops[*d] > distance[*d]);
             let nodes: u64 = longer.map(|d| demand.nodes[d]).sum();
             forced[v as usize] += nodes * demand.nodes[s as usize];
         }
     }
-    let each = forced.iter().zip(demand.transit).filter(|(_, hosts)| **hosts > 0);
+    let each = forced.iter().zip(&demand.transit).filter(|(_, hosts)| **hosts > 0);
     each.map(|(forced, hosts)| forced.div_ceil(*hosts)).max().unwrap_or(0)
 }
 

@@ -10,9 +10,9 @@ mod detours;
 mod forced;
 mod order;
 mod pack;
+mod packing;
 mod paper;
-mod relieve;
-mod routes;
+mod roots;
 mod spread;
 mod tree_segment;
 
@@ -20,30 +20,20 @@ pub use detours::detour_trees;
 pub use forced::forced_turns;
 pub use order::Order;
 pub use pack::Packer;
-use relieve::relieve;
 pub use tree_segment::TreeSegment;
 
-pub use routes::{RouteSetCost, SwitchDemand, SwitchRoutes};
-use spread::Spread;
+use packing::{Packed, Packing};
+use roots::choose;
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
+use tresse_topology::Graph;
 use tresse_topology::vlan::Tree;
-use tresse_topology::{Channel, Graph};
 
-/// Roots that are compared, those with the fewest hops to all others first.
-const ROOTS: usize = 64;
-/// How often routes are taken up and laid anew.
-const ROUNDS: usize = 32;
-/// How much work choosing the root and balancing may be each: sources times channels.
-const WORK: usize = 1 << 24;
-/// How much work moving single routes may be, alike, for each of the roots that are tried to the end.
-const RELIEF: usize = 1 << 19;
-/// How often all routes are looked at for each power of the loads, and how many roots are tried.
-const SWEEPS: usize = 8;
-const SOME_ROOTS: usize = 8;
+use crate::routes::{SwitchDemand, SwitchRoutes};
+
 /// With more switches than these, pairs are placed source by source: much faster, and in fewer trees;
 /// with few switches it can take one or two more.
-const MANY: u32 = 512;
+const MANY: usize = 512;
 /// In [`Updown::paths`]: this bit marks a path of one segment; the other bits are its tree.
 const ONE: u32 = 1 << 31;
 
@@ -52,11 +42,13 @@ const ONE: u32 = 1 << 31;
 #[derive(Debug, Clone)]
 pub struct Updown {
     order: Order,
-    /// By source and destination: [`ONE`] and the tree, or the index of the first of several segments.
+    /// Routes of each ordered pair of switches.
+    lanes: u32,
+    /// By source (switch and lane) and destination: [`ONE`] and the tree, or the index of the first of several segments.
     paths: Vec<u32>,
     /// The segments of all paths that have several. A path ends with the segment that reaches its destination.
     tree_segments: Vec<TreeSegment>,
-    /// Pairs whose route fits into no tree, ascending.
+    /// Sources and destinations whose route fits into no tree, ascending.
     crowded: Vec<(u32, u32)>,
 }
 
@@ -73,9 +65,9 @@ impl Updown {
         demand: &SwitchDemand,
         most: usize,
     ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
-        let (order, routes) = Self::routes(graph, root, demand)?;
-        let by_source = graph.switches() > MANY as usize;
-        Ok(Self::packed(graph, order, &routes, most, by_source))
+        let (order, demand, routes) = Self::routes(graph, root, demand)?;
+        let by_source = graph.switches() > MANY;
+        Ok(Self::packed(graph, order, &demand, &routes, most, by_source))
     }
 
     /// As [`Updown::new`], with the routes of the paper's evaluation: each is drawn at random among the
@@ -93,15 +85,16 @@ impl Updown {
         unreached(graph)?;
         let order = Order::new(graph, root.map_or(0, |root| root.0));
         let routes = paper::routes(graph, &order, transit);
-        let mut packing = Packing::new(graph, &order, most);
+        let mut packing = Packing::new(graph, &order, 1, most);
         for (s, d, channels) in &routes {
             packing.place(*s, *d, channels);
         }
         let (links, Packed { paths, tree_segments, crowded }) = packing.finish();
-        Ok((links, Self { order, paths, tree_segments, crowded }))
+        Ok((links, Self { order, lanes: 1, paths, tree_segments, crowded }))
     }
 
-    /// Returns the routes alone, before they are packed into trees, and the order of switches.
+    /// Returns the order of switches, and the routes before they are packed into trees with the demand on the lanes that
+    /// they have.
     ///
     /// # Errors
     /// As for [`Updown::new`].
@@ -109,7 +102,7 @@ impl Updown {
         graph: &Graph,
         root: Option<SwitchId>,
         demand: &SwitchDemand,
-    ) -> Result<(Order, SwitchRoutes), SwitchId> {
+    ) -> Result<(Order, SwitchDemand, SwitchRoutes), SwitchId> {
         unreached(graph)?;
         Ok(choose(graph, root, demand))
     }
@@ -118,41 +111,33 @@ impl Updown {
     fn packed(
         graph: &Graph,
         order: Order,
+        demand: &SwitchDemand,
         routes: &SwitchRoutes,
         most: usize,
         by_source: bool,
     ) -> (Vec<Vec<LinkId>>, Self) {
-        let n = graph.switches() as u32;
-        let mut packing = Packing::new(graph, &order, most);
-        if by_source {
-            let (mut spread, mut path) = (Spread::new(graph.switches()), Vec::new());
-            for s in 0..n {
-                spread.place(&mut packing.packer, routes, s);
-                for d in (0..n).filter(|d| *d != s) {
-                    spread.tree_segments(routes, s, d, &mut path);
-                    packing.keep(s, d, &path);
-                }
-            }
-        } else {
-            let mut channels = Vec::new();
-            for (s, d) in longest_first(n, routes) {
-                channels.clear();
-                routes.walk(s, d, &mut channels);
-                packing.place(s, d, &channels);
-            }
-        }
+        let mut packing = Packing::new(graph, &order, demand.lanes, most);
+        packing.place_all(demand, routes, by_source);
         let (links, Packed { paths, tree_segments, crowded }) = packing.finish();
-        (links, Self { order, paths, tree_segments, crowded })
+        (links, Self { order, lanes: demand.lanes, paths, tree_segments, crowded })
     }
 
-    /// The path of an ordered pair of switches: one segment, or several with a transit node between each and
+    /// Routes of each ordered pair of switches.
+    #[must_use]
+    pub const fn lanes(&self) -> u32 {
+        self.lanes
+    }
+
+    /// The path of an ordered pair of switches on a lane: one segment, or several with a transit node between each and
     /// the next.
     pub fn tree_segments(
         &self,
         s: SwitchId,
         d: SwitchId,
+        lane: u32,
     ) -> impl Iterator<Item = TreeSegment> + '_ {
-        let path = self.paths[s.index() * self.order.switches() + d.index()];
+        let source = self.source(s, lane) as usize;
+        let path = self.paths[source * self.order.switches() + d.index()];
         let one = (path & ONE != 0).then_some(TreeSegment { tree: TreeId(path & !ONE), to: d });
         let several = if one.is_some() { &[][..] } else { &self.tree_segments[path as usize..] };
         let last =
@@ -166,87 +151,20 @@ impl Updown {
         !self.tree_segments.is_empty()
     }
 
-    /// Whether the route of two switches fits into no tree. They use the shortest path that a tree has.
+    /// Whether the route of two switches on a lane fits into no tree. They use the shortest path that a tree has.
     #[must_use]
-    pub fn is_crowded(&self, s: SwitchId, d: SwitchId) -> bool {
-        self.crowded.binary_search(&(s.0, d.0)).is_ok()
+    pub fn is_crowded(&self, s: SwitchId, d: SwitchId, lane: u32) -> bool {
+        self.crowded.binary_search(&(self.source(s, lane), d.0)).is_ok()
+    }
+
+    const fn source(&self, s: SwitchId, lane: u32) -> u32 {
+        s.0 * self.lanes + lane
     }
 
     /// Which ends of cables are up.
     #[must_use]
     pub const fn order(&self) -> &Order {
         &self.order
-    }
-}
-
-/// What [`Updown`] keeps of routes in trees.
-struct Packed {
-    paths: Vec<u32>,
-    tree_segments: Vec<TreeSegment>,
-    crowded: Vec<(u32, u32)>,
-}
-
-/// Routes that are being packed into trees, and the segments that they have become.
-struct Packing<'a> {
-    graph: &'a Graph,
-    packer: Packer<'a>,
-    paths: Vec<u32>,
-    tree_segments: Vec<TreeSegment>,
-    /// Pairs without room.
-    left: Vec<(u32, u32)>,
-    /// The route being extended.
-    path: Vec<TreeSegment>,
-}
-
-impl<'a> Packing<'a> {
-    fn new(graph: &'a Graph, order: &'a Order, most: usize) -> Self {
-        let packer = Packer::new(graph, order, most.min(u16::MAX.into()));
-        let paths = vec![ONE; graph.switches().pow(2)];
-        Self { graph, packer, paths, tree_segments: Vec::new(), left: Vec::new(), path: Vec::new() }
-    }
-
-    /// Places one route.
-    fn place(&mut self, s: u32, d: u32, channels: &[Channel]) {
-        let mut path = std::mem::take(&mut self.path);
-        path.clear();
-        let mut rest = channels;
-        while let Some(next) = rest.first() {
-            let (part, after) = rest.split_at(self.packer.legal(rest));
-            let to = SwitchId(self.graph.head(*part.last().unwrap_or(next)));
-            match self.packer.place(part) {
-                Some(tree) => path.push(TreeSegment { tree, to }),
-                None => {
-                    path.clear();
-                    break;
-                }
-            }
-            rest = after;
-        }
-        self.keep(s, d, &path);
-        self.path = path;
-    }
-
-    /// The segments of a pair, none where there is no room for one of them.
-    fn keep(&mut self, s: u32, d: u32, path: &[TreeSegment]) {
-        let at = s as usize * self.graph.switches() + d as usize;
-        match path {
-            [] => self.left.push((s, d)),
-            [tree_segment] => self.paths[at] = ONE | tree_segment.tree.0,
-            _ => {
-                self.paths[at] = self.tree_segments.len() as u32;
-                self.tree_segments.extend_from_slice(path);
-            }
-        }
-    }
-
-    /// The links of the trees, and all routes with their segments: pairs without room have a tree too.
-    fn finish(mut self) -> (Vec<Vec<LinkId>>, Packed) {
-        let links = self.packer.finish();
-        for (s, d, tree) in shortest_left(self.graph, &links, &self.left) {
-            self.paths[s as usize * self.graph.switches() + d as usize] = ONE | tree.0;
-        }
-        self.left.sort_unstable();
-        (links, Packed { paths: self.paths, tree_segments: self.tree_segments, crowded: self.left })
     }
 }
 
@@ -258,19 +176,22 @@ pub(super) fn unreached(graph: &Graph) -> Result<(), SwitchId> {
     missing.map_or(Ok(()), |missing| Err(missing.into()))
 }
 
-/// For each pair without room in any tree: of the trees with its shortest route, the one with the fewest such pairs.
+/// For each switch of a source and destination without room in any tree: of the trees with its shortest route, the one
+/// with the fewest such pairs.
 pub(super) fn shortest_left(
     graph: &Graph,
     links: &[Vec<LinkId>],
+    lanes: u32,
     left: &[(u32, u32)],
 ) -> Vec<(u32, u32, TreeId)> {
     let built = if left.is_empty() { Vec::new() } else { build(graph, links) };
     let mut given = vec![0u32; built.len()];
-    let mut choose = |&(s, d): &(u32, u32)| {
-        let rank = |t: &usize| (built[*t].distance(SwitchId(s), SwitchId(d)), given[*t]);
+    let mut choose = |&(source, d): &(u32, u32)| {
+        let s = SwitchId(source / lanes);
+        let rank = |t: &usize| (built[*t].distance(s, SwitchId(d)), given[*t]);
         let tree = (0..built.len()).min_by_key(rank).unwrap_or(0);
         given[tree] += 1;
-        (s, d, tree.into())
+        (source, d, tree.into())
     };
     left.iter().map(&mut choose).collect()
 }
@@ -286,85 +207,6 @@ pub(super) fn build(graph: &Graph, trees: &[Vec<LinkId>]) -> Vec<Tree> {
         Tree::of_links(graph, &ends).expect("every switch but the root has one cable up")
     };
     trees.iter().map(tree).collect()
-}
-
-/// All ordered pairs, those with long routes first: short ones fit in beside them. Where there are many
-/// switches, source by source: as good, and what one source's routes are made of stays in the cache.
-pub(super) fn longest_first(n: u32, routes: &SwitchRoutes) -> Vec<(u32, u32)> {
-    let mut by_length: Vec<Vec<(u32, u32)>> = Vec::new();
-    let mut pairs = Vec::with_capacity(n as usize * n as usize);
-    for s in 0..n {
-        for d in (0..n).filter(|d| *d != s) {
-            let length = routes.hops(s, d) as usize;
-            by_length.resize_with(by_length.len().max(length + 1), Vec::new);
-            by_length[length].push((s, d));
-        }
-        if n > MANY {
-            by_length.iter_mut().rev().for_each(|some| pairs.append(some));
-        }
-    }
-    by_length.iter_mut().rev().for_each(|some| pairs.append(some));
-    pairs
-}
-
-fn choose(graph: &Graph, root: Option<SwitchId>, demand: &SwitchDemand) -> (Order, SwitchRoutes) {
-    let search = (graph.switches() * graph.channels()).max(1);
-    let balanced = |root: u32, rounds: usize| {
-        let order = Order::new(graph, root);
-        let routes = SwitchRoutes::new(graph, &ups(graph, &order), demand, rounds);
-        (order, routes)
-    };
-    let roots = root.map_or_else(
-        || {
-            let mut roots: Vec<(u64, u32)> =
-                graph.sums_of_hops(demand.nodes).into_iter().zip(0..).collect();
-            roots.sort_unstable();
-            roots.truncate((WORK / search).clamp(1, ROOTS));
-            let mut roots: Vec<u32> = roots.into_iter().map(|(_, root)| root).collect();
-            if roots.len() > 1 {
-                roots.sort_by_cached_key(|root| balanced(*root, 1).1.cost(demand));
-            }
-            roots
-        },
-        |root| vec![root.0],
-    );
-    let best = roots.first().copied().unwrap_or(0);
-    let rounds = (WORK / search).min(ROUNDS);
-    let sweeps = (RELIEF / search).min(SWEEPS);
-    if sweeps == 0 || demand.transit.iter().all(|hosts| *hosts == 0) {
-        return balanced(best, rounds);
-    }
-    let some = roots.len().min((RELIEF / (16 * search)).clamp(1, SOME_ROOTS));
-    let tried = roots[..some].iter().map(|root| balanced(*root, rounds));
-    let relieved =
-        tried.chain(legal_and_minimal(graph, root, demand)).map(|(order, mut routes)| {
-            relieve(graph, &ups(graph, &order), demand, &mut routes, sweeps);
-            (order, routes)
-        });
-    relieved.min_by_key(|(_, routes)| routes.cost(demand)).unwrap_or_else(|| balanced(best, rounds))
-}
-
-/// Which channels go up.
-fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
-    (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect()
-}
-
-/// The routes without transit nodes, where none of them is longer for it, as on a mesh: nothing that
-/// turns need be worse than they are.
-fn legal_and_minimal(
-    graph: &Graph,
-    root: Option<SwitchId>,
-    demand: &SwitchDemand,
-) -> Option<(Order, SwitchRoutes)> {
-    let none = vec![0; graph.switches()];
-    let (order, routes) =
-        choose(graph, root, &SwitchDemand { nodes: demand.nodes, transit: &none });
-    let (mut distance, mut queue) = (Vec::new(), Vec::new());
-    let minimal = (0..graph.switches() as u32).all(|s| {
-        graph.distances(s, &mut distance, &mut queue);
-        (0..).zip(&distance).all(|(d, hops)| routes.hops(s, d) == *hops)
-    });
-    minimal.then_some((order, routes))
 }
 
 #[cfg(test)]

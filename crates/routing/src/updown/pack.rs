@@ -9,13 +9,14 @@ use tresse_base::id::{LinkId, TreeId};
 use tresse_topology::{Channel, Graph};
 
 use super::order::Order;
+use crate::packing::FirstFit;
 
 /// No cable up chosen yet.
 const NONE: Channel = Channel::MAX;
 
 /// Packs legal up*/down* routes into VLAN trees: each route goes into the first tree that can hold it, else into a new
 /// one, as long as there may be more trees.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Packer<'a> {
     graph: &'a Graph,
     order: &'a Order,
@@ -180,5 +181,15 @@ impl<'a> Packer<'a> {
         let mut links: Vec<_> = chosen.flatten().map(|up| self.graph.link(up)).collect();
         links.sort_unstable();
         links
+    }
+}
+
+impl FirstFit for Packer<'_> {
+    fn place(&mut self, channels: &[Channel]) -> Option<usize> {
+        Packer::place(self, channels).map(TreeId::index)
+    }
+
+    fn trees(&self) -> usize {
+        self.chosen.len()
     }
 }

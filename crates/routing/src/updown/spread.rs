@@ -11,8 +11,9 @@ use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Channel;
 
 use super::pack::{Marks, Packer, first_fit};
-use super::routes::{State, SwitchRoutes};
+
 use super::tree_segment::TreeSegment;
+use crate::routes::{State, SwitchRoutes};
 
 /// No state, and no tree.
 const NONE: u32 = u32::MAX;
@@ -56,10 +57,16 @@ impl Spread {
         Self { nodes: vec![node; 2 * switches], path: Vec::new(), marks: Vec::new() }
     }
 
-    /// Places all paths from `s`.
-    pub fn place(&mut self, packer: &mut Packer, routes: &SwitchRoutes, s: u32) {
-        let start = 2 * s;
-        self.link(packer, routes, s);
+    /// Places the paths from a source, which begin in state `start`, to the `wanted` switches.
+    pub fn place(
+        &mut self,
+        packer: &mut Packer,
+        routes: &SwitchRoutes,
+        source: u32,
+        start: u32,
+        wanted: &[u32],
+    ) {
+        self.link(packer, routes, source, start, wanted);
         self.path.clear();
         let mut next = self.nodes[start as usize].behind;
         loop {
@@ -79,17 +86,18 @@ impl Spread {
         }
     }
 
-    /// The segments of the path from `s` to `d`, in order; none where there is no room for one of
+    /// The segments of the path from a source to `d`, in order; none where there is no room for one of
     /// them.
     pub fn tree_segments(
         &self,
         routes: &SwitchRoutes,
-        s: u32,
+        source: u32,
+        start: u32,
         d: u32,
         tree_segments: &mut Vec<TreeSegment>,
     ) {
         tree_segments.clear();
-        let (mut state, start) = (routes.end(s, d) as u32, 2 * s);
+        let mut state = routes.end(source, d) as u32;
         while state != start {
             let Node { tree, begins, .. } = self.nodes[state as usize];
             if tree == NONE {
@@ -102,14 +110,21 @@ impl Spread {
     }
 
     /// What is behind each state.
-    fn link(&mut self, packer: &Packer, routes: &SwitchRoutes, s: u32) {
+    fn link(
+        &mut self,
+        packer: &Packer,
+        routes: &SwitchRoutes,
+        source: u32,
+        start: u32,
+        wanted: &[u32],
+    ) {
         for node in &mut self.nodes {
             (node.behind, node.tree) = (NONE, UNUSED);
         }
-        self.nodes[2 * s as usize].tree = NONE;
-        let entry = routes.entries(s);
-        for d in 0..self.nodes.len() as u32 / 2 {
-            let mut state: State = routes.end(s, d);
+        self.nodes[start as usize].tree = NONE;
+        let entry = routes.entries(source);
+        for d in wanted {
+            let mut state: State = routes.end(source, *d);
             while self.nodes[state].tree == UNUSED {
                 let Some((channel, before)) = entry(state) else { break };
                 let up = packer.up(channel);

@@ -6,14 +6,12 @@ use super::*;
 /// The network that the text of in-transit-buffers, section 2 implies.
 const PAPER: [(u32, u32); 7] = [(0, 2), (0, 4), (0, 5), (1, 2), (1, 5), (1, 6), (4, 6)];
 
-fn without_transit(nodes: &[u64]) -> SwitchDemand<'_> {
-    SwitchDemand { nodes, transit: &ZEROS[..nodes.len()] }
+fn without_transit(graph: &Graph, nodes: &[u64]) -> SwitchDemand {
+    SwitchDemand::new(graph, nodes, &vec![0; nodes.len()])
 }
 
-static ZEROS: [u64; 64] = [0; 64];
-
 fn tree(updown: &Updown, s: u32, d: u32) -> TreeId {
-    updown.tree_segments(SwitchId(s), SwitchId(d)).next().unwrap().tree
+    updown.tree_segments(SwitchId(s), SwitchId(d), 0).next().unwrap().tree
 }
 
 fn is_legal(graph: &Graph, order: &Order, way: &[Channel]) -> bool {
@@ -58,13 +56,13 @@ fn routes_of_the_papers_example() {
     let mut edges = PAPER.to_vec();
     edges.push((0, 3));
     assert_eq!(
-        Updown::new(&graph, Some(SwitchId(0)), &without_transit(&[4; 7]), 100).unwrap_err(),
+        Updown::new(&graph, Some(SwitchId(0)), &without_transit(&graph, &[4; 7]), 100).unwrap_err(),
         SwitchId(3),
         "a switch without a cable is named"
     );
     let graph = Graph::from_edges(7, &edges);
     let (trees, updown) =
-        Updown::new(&graph, Some(SwitchId(0)), &without_transit(&[4; 7]), 100).unwrap();
+        Updown::new(&graph, Some(SwitchId(0)), &without_transit(&graph, &[4; 7]), 100).unwrap();
     let hops = check(&graph, &trees, &updown);
     assert_eq!((hops[4 * 7 + 1], hops[7 + 4]), (3, 3));
     assert_eq!(hops[4 * 7 + 6], 1);
@@ -73,14 +71,14 @@ fn routes_of_the_papers_example() {
 #[test]
 fn single_switches_and_few_trees() {
     let graph = Graph::from_edges(1, &[]);
-    let (trees, updown) = Updown::new(&graph, None, &without_transit(&[4]), 9).unwrap();
+    let (trees, updown) = Updown::new(&graph, None, &without_transit(&graph, &[4]), 9).unwrap();
     assert_eq!((trees.len(), tree(&updown, 0, 0)), (1, TreeId(0)));
     let graph = Graph::from_edges(16, &random::regular(16, 4, 3));
     let hops: Vec<u32> = [1, 3, 100]
         .into_iter()
         .map(|most| {
             let (trees, updown) =
-                Updown::new(&graph, None, &without_transit(&[4; 16]), most).unwrap();
+                Updown::new(&graph, None, &without_transit(&graph, &[4; 16]), most).unwrap();
             assert!(trees.len() <= most);
             check(&graph, &trees, &updown).iter().sum()
         })
@@ -97,8 +95,8 @@ fn throughput_on_random_networks() {
         for seed in 1..=10 {
             let graph = Graph::from_edges(switches, &random::regular(switches as u32, 4, seed));
             let weights = vec![4; switches];
-            let demand = without_transit(&weights);
-            let (_, routes) = choose(&graph, None, &demand);
+            let demand = without_transit(&graph, &weights);
+            let (_, _, routes) = choose(&graph, None, &demand);
             sum += (4 * switches - 1) as f64 / routes.cost(&demand).0 as f64;
             if seed == 1 {
                 let (trees, updown) = Updown::new(&graph, None, &demand, 4093).unwrap();
@@ -126,7 +124,7 @@ proptest! {
         edges.extend(more.filter(|(a, b)| a != b));
         let graph = Graph::from_edges(n, &edges);
         let root = SwitchId(root % n as u32);
-        let (trees, updown) = Updown::new(&graph, Some(root), &without_transit(&vec![1; n]), 4093).unwrap();
+        let (trees, updown) = Updown::new(&graph, Some(root), &without_transit(&graph, &vec![1; n]), 4093).unwrap();
         let hops = check(&graph, &trees, &updown);
         let legal = shortest_legal(&graph, updown.order());
         prop_assert_eq!(hops, legal);
@@ -150,75 +148,24 @@ proptest! {
         edges.extend(more.filter(|(a, b)| a != b));
         let graph = Graph::from_edges(n, &edges);
         let (nodes, transit) = (vec![3; n], vec![u64::from(transit); n]);
-        let (order, routes) = choose(&graph, None, &SwitchDemand { nodes: &nodes, transit: &transit });
+        let demand = SwitchDemand::new(&graph, &nodes, &transit);
+        let (order, demand, routes) = choose(&graph, None, &demand);
         for by_source in [false, true] {
-            let (trees, updown) = Updown::packed(&graph, order.clone(), &routes, most, by_source);
+            let (trees, updown) = Updown::packed(&graph, order.clone(), &demand, &routes, most, by_source);
             check(&graph, &trees, &updown);
             let trees = build(&graph, &trees);
-            for (s, d) in (0..n as u32).flat_map(|s| (0..n as u32).map(move |d| (s, d))) {
+            let all = (0..demand.sources()).flat_map(|s| (0..n as u32).map(move |d| (s, d)));
+            for (source, d) in all.filter(|(source, d)| demand.switch(*source) != *d) {
+                let (s, lane) = (demand.switch(source), source % demand.lanes);
                 let (mut at, mut hops) = (SwitchId(s), 0);
-                for tree_segment in updown.tree_segments(SwitchId(s), SwitchId(d)) {
+                for tree_segment in updown.tree_segments(SwitchId(s), SwitchId(d), lane) {
                     hops += trees[tree_segment.tree.index()].distance(at, tree_segment.to);
                     at = tree_segment.to;
                 }
                 prop_assert_eq!(at, SwitchId(d));
-                prop_assert!(hops == routes.hops(s, d) || most == 2, "{} to {}: {}", s, d, hops);
+                prop_assert!(hops == routes.hops(source, d) || most == 2, "{} to {}: {}", s, d, hops);
             }
         }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
-
-    /// Moving routes keeps them routes, as short as they were, and the loads what they put there; begun
-    /// with routes that may turn or may not.
-    #[test]
-    fn moved_routes_are_as_short_and_counted(
-        n in 2usize..20,
-        tail in prop::collection::vec((0u32..20, 0u32..20), 0..40),
-        turning in any::<bool>(),
-    ) {
-        let mut edges: Vec<(u32, u32)> = (1..n as u32).map(|s| (s * 7 % s, s)).collect();
-        let more = tail.into_iter().map(|(a, b)| (a % n as u32, b % n as u32));
-        edges.extend(more.filter(|(a, b)| a != b));
-        let graph = Graph::from_edges(n, &edges);
-        let (nodes, transit) = (vec![2; n], vec![1; n]);
-        let demand = SwitchDemand { nodes: &nodes, transit: &transit };
-        let order = Order::new(&graph, 0);
-        let up = ups(&graph, &order);
-        let begun = if turning { demand } else { without_transit(&nodes) };
-        let mut routes = SwitchRoutes::new(&graph, &up, &begun, 2);
-        let mut distance = Vec::new();
-        for s in 0..n as u32 {
-            graph.distances(s, &mut distance, &mut Vec::new());
-            if (0..n as u32).any(|d| routes.hops(s, d) != distance[d as usize]) {
-                return Ok(());
-            }
-        }
-        let before = routes.cost(&demand);
-        relieve(&graph, &up, &demand, &mut routes, 8);
-        prop_assert!(routes.cost(&demand) <= before);
-        let (mut loads, mut transit_pairs) = (vec![0; graph.channels()], vec![0; n]);
-        for s in 0..n as u32 {
-            graph.distances(s, &mut distance, &mut Vec::new());
-            for d in 0..n as u32 {
-                let mut way = Vec::new();
-                routes.walk(s, d, &mut way);
-                prop_assert_eq!(way.len() as u32, distance[d as usize]);
-                let ends = way.iter().fold(s, |at, c| {
-                    if graph.tail(*c) == at { graph.head(*c) } else { u32::MAX }
-                });
-                prop_assert_eq!(ends, d);
-                way.iter().for_each(|c| loads[*c as usize] += 4);
-                for pair in way.windows(2).filter(|p| !up[p[0] as usize] && up[p[1] as usize]) {
-                    transit_pairs[graph.tail(pair[1]) as usize] += 4;
-                }
-            }
-        }
-        let kept = routes.edges.iter().zip(&routes.loads);
-        prop_assert!(kept.into_iter().all(|((c, _), load)| loads[*c as usize] == *load));
-        prop_assert_eq!(&transit_pairs, &routes.transit_pairs);
     }
 }
 
@@ -228,10 +175,10 @@ fn by_source_needs_hardly_more_trees() {
     for transit in [0, 4] {
         let graph = Graph::from_edges(128, &random::regular(128, 4, 1));
         let (nodes, transit) = ([4; 128], [transit; 128]);
-        let (order, routes) =
-            choose(&graph, None, &SwitchDemand { nodes: &nodes, transit: &transit });
+        let demand = SwitchDemand::new(&graph, &nodes, &transit);
+        let (order, _, routes) = choose(&graph, None, &demand);
         let trees = [false, true].map(|by_source| {
-            Updown::packed(&graph, order.clone(), &routes, 4093, by_source).0.len()
+            Updown::packed(&graph, order.clone(), &demand, &routes, 4093, by_source).0.len()
         });
         assert!(trees[1] <= trees[0] * 11 / 10, "{trees:?}");
     }

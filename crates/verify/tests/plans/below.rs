@@ -3,8 +3,9 @@
 
 use tresse_base::id::SwitchId;
 use tresse_plan::Plan;
+use tresse_routing::SwitchDemand;
 use tresse_routing::reflect::{LinearProgram, PairFlow};
-use tresse_routing::updown::{Order, SwitchDemand, Updown};
+use tresse_routing::updown::{Order, Updown};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use tresse_topology::{Channel, Graph};
 use tresse_verify::{self, Report};
@@ -70,8 +71,8 @@ fn check_says_where_minimal_paths_cost_throughput() {
 fn no_minimal_ways_reach_updown_on_a_torus_of_5_by_4() {
     let cluster = Cluster::generated(TopologyShape::Torus { dims: vec![5, 4] }, 1, 1, TRANSIT, 1);
     let graph = Graph::new(&cluster);
-    let without = SwitchDemand { nodes: &[1; 20], transit: &[0; 20] };
-    let updown = Updown::routes(&graph, None, &without).unwrap().1.cost(&without).0;
+    let without = SwitchDemand::new(&graph, &[1; 20], &[0; 20]);
+    let updown = Updown::routes(&graph, None, &without).unwrap().2.cost(&without).0;
     // By symmetry all roots of a torus are alike but for ties between equal levels, which go by index.
     for root in [0, 7, 19] {
         let order = Order::new(&graph, root);

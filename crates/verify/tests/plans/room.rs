@@ -85,17 +85,17 @@ fn help_names_strategies_that_fit() {
 #[test]
 fn pairs_without_room_are_told_apart() {
     for (strategy, words) in [
-        (UPDOWN, "updown: max_vlans = 5 of s00 leaves room for 5 trees"),
-        (TRANSIT, "transit: max_vlans = 5 of s00 leaves room for 5 trees"),
-        (Strategy::Minimal, "minimal: max_vlans = 5 of s00 leaves room for 5 trees"),
+        (UPDOWN, "updown: max_vlans = 3 of s00 leaves room for 3 trees"),
+        (TRANSIT, "transit: max_vlans = 3 of s00 leaves room for 3 trees"),
+        (Strategy::Minimal, "minimal: max_vlans = 3 of s00 leaves room for 3 trees"),
     ] {
         let mut cluster = irregular(1, strategy, 1);
-        cluster.switches.iter_mut().for_each(|s| s.max_vlans = 5);
+        cluster.switches.iter_mut().for_each(|s| s.max_vlans = 3);
         let plan = Plan::build(cluster).unwrap();
         let report = verify::check(&plan);
         let note = report.notes.iter().find(|note| note.kind == "not-minimal").unwrap();
         let because =
-            "because max_vlans = 5 of s00 leaves room for 5 trees, and their paths fit into";
+            "because max_vlans = 3 of s00 leaves room for 3 trees, and their paths fit into";
         assert!(note.message.contains(because), "{}", note.message);
         assert_eq!(
             note.message.contains("because their shortest paths go up after down"),

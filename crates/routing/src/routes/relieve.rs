@@ -11,14 +11,14 @@
 
 use tresse_topology::{Channel, Graph};
 
-use super::routes::{NONE, SwitchDemand, SwitchRoutes};
+use super::{NONE, SwitchDemand, SwitchRoutes, turns};
 
 /// Powers of the load, lowest first: the first evens out what the last ones cannot see.
 const POWERS: [u32; 3] = [2, 4, 5];
 
 /// Moves routes until none is worth while, or `sweeps` times over all of them for each power. What comes
 /// of it never costs more than what was there.
-pub(super) fn relieve(
+pub(crate) fn relieve(
     graph: &Graph,
     up: &[bool],
     demand: &SwitchDemand,
@@ -30,7 +30,8 @@ pub(super) fn relieve(
     for power in POWERS {
         relief.power = power;
         for _ in 0..sweeps {
-            let moved: usize = (0..graph.switches()).map(|s| relief.source(routes, s as u32)).sum();
+            let moved: usize =
+                (0..demand.sources()).map(|source| relief.source(routes, source)).sum();
             if routes.cost(demand) < best.cost(demand) {
                 best = routes.clone();
             }
@@ -45,9 +46,9 @@ pub(super) fn relieve(
 struct Relief<'a> {
     graph: &'a Graph,
     up: &'a [bool],
-    demand: &'a SwitchDemand<'a>,
+    demand: &'a SwitchDemand,
     /// Paths of a node's own.
-    own: f64,
+    own: u64,
     /// Twice squared so often.
     power: u32,
     /// By channel: its edge.
@@ -63,7 +64,7 @@ impl<'a> Relief<'a> {
     fn new(
         graph: &'a Graph,
         up: &'a [bool],
-        demand: &'a SwitchDemand<'a>,
+        demand: &'a SwitchDemand,
         routes: &SwitchRoutes,
     ) -> Self {
         let states = 2 * graph.switches();
@@ -71,29 +72,28 @@ impl<'a> Relief<'a> {
         for (at, (channel, _)) in (0..).zip(&routes.edges) {
             edge[*channel as usize] = at;
         }
-        let own = demand.nodes.iter().sum::<u64>().saturating_sub(1) as f64;
         let (depth, behind) = (vec![NONE; states], vec![0; states]);
         let queue = Vec::with_capacity(states);
-        Self { graph, up, demand, own, power: 1, edge, depth, queue, behind }
+        Self { graph, up, demand, own: demand.own(), power: 1, edge, depth, queue, behind }
     }
 
-    /// Moves what is worth it of the routes from `s`; how many moves.
-    fn source(&mut self, routes: &mut SwitchRoutes, s: u32) -> usize {
-        let nodes = self.demand.nodes[s as usize];
-        if nodes == 0 {
+    /// Moves what is worth it of the routes from a source; how many moves.
+    fn source(&mut self, routes: &mut SwitchRoutes, source: u32) -> usize {
+        let s = self.demand.switch(source);
+        if self.demand.nodes[s as usize] == 0 {
             return 0;
         }
-        self.search(routes, s);
-        self.count(routes, s);
+        self.search(routes, source);
+        self.count(routes, source);
         let mut moved = 0;
         for at in (1..self.queue.len()).rev() {
             let state = self.queue[at];
             if self.behind[state as usize] > 0 {
-                moved += usize::from(self.enter_otherwise(routes, s, state));
+                moved += usize::from(self.enter_otherwise(routes, source, state));
             }
         }
         for d in 0..self.graph.switches() as u32 {
-            moved += usize::from(d != s && self.end_otherwise(routes, s, d));
+            moved += usize::from(d != s && self.end_otherwise(routes, source, d));
         }
         moved
     }
@@ -107,11 +107,12 @@ impl<'a> Relief<'a> {
 
     /// How far each state is. Those that the routes came to later, as they could not turn, or not at all
     /// are entered anew: no route goes through them.
-    fn search(&mut self, routes: &mut SwitchRoutes, s: u32) {
+    fn search(&mut self, routes: &mut SwitchRoutes, source: u32) {
+        let start = 2 * self.demand.switch(source);
         self.depth.fill(NONE);
-        self.depth[2 * s as usize] = 0;
+        self.depth[start as usize] = 0;
         self.queue.clear();
-        self.queue.push(2 * s);
+        self.queue.push(start);
         let mut next = 0;
         while let Some(&state) = self.queue.get(next) {
             next += 1;
@@ -123,24 +124,24 @@ impl<'a> Relief<'a> {
                 if self.depth[to as usize] == NONE {
                     self.depth[to as usize] = self.depth[state as usize] + 1;
                     self.queue.push(to);
-                    let step = routes.step(s, to);
+                    let step = routes.step(source, to);
                     let near = || self.depth[routes.before(step)] == self.depth[state as usize];
                     if step == NONE || !near() {
-                        routes.set_step(s, to, self.edge[c as usize] << 1 | state & 1);
+                        routes.set_step(source, to, self.edge[c as usize] << 1 | state & 1);
                     }
                 }
             }
         }
     }
 
-    /// How many nodes are behind each state.
-    fn count(&mut self, routes: &SwitchRoutes, s: u32) {
+    /// How many node pairs reach each state.
+    fn count(&mut self, routes: &SwitchRoutes, source: u32) {
         self.behind.fill(0);
-        for (d, nodes) in (0..).zip(self.demand.nodes) {
-            self.behind[routes.end(s, d)] += nodes;
+        for d in 0..self.graph.switches() as u32 {
+            self.behind[routes.end(source, d)] += self.demand.pairs(source, d);
         }
         for &state in self.queue.iter().skip(1).rev() {
-            let step = routes.step(s, state);
+            let step = routes.step(source, state);
             if step != NONE {
                 self.behind[routes.before(step)] += self.behind[state as usize];
             }
@@ -148,12 +149,11 @@ impl<'a> Relief<'a> {
     }
 
     /// Another path into a state.
-    fn enter_otherwise(&mut self, routes: &mut SwitchRoutes, s: u32, state: u32) -> bool {
-        let nodes = self.behind[state as usize];
-        let (load, old) = (nodes * self.demand.nodes[s as usize], routes.step(s, state));
-        self.put(routes, s, state, old, nodes, false);
+    fn enter_otherwise(&mut self, routes: &mut SwitchRoutes, source: u32, state: u32) -> bool {
+        let (load, old) = (self.behind[state as usize], routes.step(source, state));
+        self.put(routes, source, state, old, load, false);
         let depth = self.depth[state as usize];
-        let mut best = (self.price(routes, s, state, old, load), old);
+        let mut best = (self.price(routes, source, state, old, load), old);
         for out in self.graph.out(state / 2) {
             let c = self.graph.reverse(out);
             if self.up[c as usize] != state.is_multiple_of(2) {
@@ -166,95 +166,91 @@ impl<'a> Relief<'a> {
                     && self.depth[before as usize] + 1 == depth
                     && self.goes(before, c);
                 if near && step != old {
-                    let price = self.price(routes, s, state, step, load);
+                    let price = self.price(routes, source, state, step, load);
                     if price < best.0 * BETTER {
                         best = (price, step);
                     }
                 }
             }
         }
-        routes.set_step(s, state, best.1);
-        self.put(routes, s, state, best.1, nodes, true);
+        routes.set_step(source, state, best.1);
+        self.put(routes, source, state, best.1, load, true);
         best.1 != old
     }
 
     /// The other phase at the end of a route.
-    fn end_otherwise(&mut self, routes: &mut SwitchRoutes, s: u32, d: u32) -> bool {
-        let old = routes.end(s, d) as u32;
+    fn end_otherwise(&mut self, routes: &mut SwitchRoutes, source: u32, d: u32) -> bool {
+        let old = routes.end(source, d) as u32;
         let other = old ^ 1;
-        let nodes = self.demand.nodes[d as usize];
-        if nodes == 0 || self.depth[other as usize] != self.depth[old as usize] {
+        let load = self.demand.pairs(source, d);
+        if load == 0 || self.depth[other as usize] != self.depth[old as usize] {
             return false;
         }
-        let load = nodes * self.demand.nodes[s as usize];
-        let steps = [old, other].map(|state| routes.step(s, state));
-        self.put(routes, s, old, steps[0], nodes, false);
+        let steps = [old, other].map(|state| routes.step(source, state));
+        self.put(routes, source, old, steps[0], load, false);
         let [old_price, new_price] = [(old, steps[0]), (other, steps[1])]
-            .map(|(state, step)| self.price(routes, s, state, step, load));
+            .map(|(state, step)| self.price(routes, source, state, step, load));
         let better = new_price < old_price * BETTER;
         let (state, step) = if better { (other, steps[1]) } else { (old, steps[0]) };
-        self.put(routes, s, state, step, nodes, true);
+        self.put(routes, source, state, step, load, true);
         if better {
-            self.behind[old as usize] -= nodes;
-            self.behind[other as usize] += nodes;
-            routes.turn_end(s, d);
+            self.behind[old as usize] -= load;
+            self.behind[other as usize] += load;
+            routes.turn_end(source, d);
         }
         better
     }
 
     /// What `load` more would cost on the path to `state` by `step`.
-    fn price(&self, routes: &SwitchRoutes, s: u32, state: u32, step: u32, load: u64) -> f64 {
+    fn price(&self, routes: &SwitchRoutes, source: u32, state: u32, step: u32, load: u64) -> f64 {
         let mut price = 0.0;
         let (mut state, mut step) = (state, step);
         while step != NONE {
             let (edge, before) = ((step >> 1) as usize, routes.before(step) as u32);
-            let old = routes.loads[edge];
-            price += self.power((old + load) as f64) - self.power(old as f64);
-            if needs_transit(before, state) {
+            let (old, slowness) = (routes.loads[edge], routes.slowness[edge] as f64);
+            let of = |load: u64| self.power(load as f64 * slowness);
+            price += of(old + load) - of(old);
+            if turns(before, state) {
                 let v = before as usize / 2;
-                let (old, hosts) = (routes.transit_pairs[v] as f64, self.demand.transit[v] as f64);
-                let of = |transit_pairs: f64| self.power(self.own + transit_pairs / hosts);
-                price += 2.0 * hosts * (of(old + load as f64) - of(old));
+                let (old, hosts) = (routes.transit_pairs[v], self.demand.transit[v] as f64);
+                let slowness = self.demand.nic_slowness[v] as f64;
+                let of =
+                    |pairs: u64| self.power((self.own as f64 + pairs as f64 / hosts) * slowness);
+                price += 2.0 * hosts * (of(old + load) - of(old));
             }
-            (state, step) = (before, routes.step(s, before));
+            (state, step) = (before, routes.step(source, before));
         }
         price
     }
 
-    /// Puts `nodes` on the path to `state` by `step`, or takes them off.
+    /// Puts node pairs on the path to `state` by `step`, or takes them off.
     fn put(
         &mut self,
         routes: &mut SwitchRoutes,
-        s: u32,
+        source: u32,
         state: u32,
         step: u32,
-        nodes: u64,
+        pairs: u64,
         on: bool,
     ) {
-        let load = nodes * self.demand.nodes[s as usize];
-        let change = |old: &mut u64, by: u64| *old = if on { *old + by } else { *old - by };
+        let change = |old: &mut u64| *old = if on { *old + pairs } else { *old - pairs };
         let (mut state, mut step) = (state, step);
         while step != NONE {
             let (edge, before) = ((step >> 1) as usize, routes.before(step) as u32);
-            change(&mut routes.loads[edge], load);
-            if needs_transit(before, state) {
-                change(&mut routes.transit_pairs[before as usize / 2], load);
+            change(&mut routes.loads[edge]);
+            if turns(before, state) {
+                change(&mut routes.transit_pairs[before as usize / 2]);
             }
-            change(&mut self.behind[before as usize], nodes);
-            (state, step) = (before, routes.step(s, before));
+            change(&mut self.behind[before as usize]);
+            (state, step) = (before, routes.step(source, before));
         }
     }
 
-    /// The power of a load, as part of what all nodes send to one: by products alone, which IEEE 754
+    /// The power of a time, as part of what a node sends to all others: by products alone, which IEEE 754
     /// makes the same everywhere.
-    fn power(&self, load: f64) -> f64 {
-        (0..self.power).fold(load / self.own.max(1.0), |power, _| power * power)
+    fn power(&self, time: f64) -> f64 {
+        (0..self.power).fold(time / self.own.max(1) as f64, |power, _| power * power)
     }
-}
-
-/// Does the step between two states go up after down?
-const fn needs_transit(before: u32, state: u32) -> bool {
-    before & 1 == 1 && state & 1 == 0
 }
 
 /// What counts as better: more than round-off.

@@ -1,0 +1,167 @@
+//! The strategy `minimal`: paths with the fewest hops on any connected fabric, balanced over the channels (directions
+//! of links), and packed into as few VLAN trees as the search finds (the VLAN layout problem of SPAIN, Mudigonda et
+//! al., NSDI 2010). The channel dependency graph may have cycles.
+
+use tresse_base::id::{LinkId, SwitchId, TreeId};
+use tresse_topology::Graph;
+
+use crate::packing::{FirstFit, RouteList};
+use crate::routes::{SwitchDemand, SwitchRoutes, longest_first, on_lanes, relieve, without_pairs};
+use crate::updown::{TreeSegment, shortest_left, unreached};
+use forest::Packer;
+
+mod forest;
+
+/// How much work laying routes and moving single ones may be each, in channels that are looked at.
+const WORK: usize = 1 << 24;
+const RELIEF: usize = 1 << 24;
+/// How often all routes are laid anew, and looked at for each power of the loads.
+const ROUNDS: usize = 2;
+const SWEEPS: usize = 8;
+/// With more switches than these, routes are placed source by source.
+const MANY: usize = 512;
+
+/// The result of the strategy `minimal`: the VLAN tree that each ordered pair of switches uses.
+#[derive(Debug, Clone)]
+pub struct Minimal {
+    switches: usize,
+    /// Routes of each ordered pair of switches.
+    lanes: u32,
+    /// By source (switch and lane) and destination.
+    trees: Vec<u16>,
+    /// Sources and destinations whose route fits into no tree, ascending.
+    crowded: Vec<(u32, u32)>,
+}
+
+impl Minimal {
+    /// Returns the links of at most `most` trees, and the assignment. If a pair's route fits into none of
+    /// them, the pair uses the shortest path that a tree has.
+    ///
+    /// # Errors
+    /// A switch that cannot be reached.
+    pub fn new(
+        graph: &Graph,
+        demand: &SwitchDemand,
+        most: usize,
+    ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
+        unreached(graph)?;
+        let (demand, routes) = Self::routes(graph, demand);
+        let demand = &demand;
+        let n = graph.switches();
+        let mut trees = vec![0; n * demand.sources() as usize];
+        let (mut list, mut left, mut channels) = (RouteList::default(), Vec::new(), Vec::new());
+        let wanted = longest_first(demand, &routes, n > MANY);
+        for &(source, d) in &wanted {
+            channels.clear();
+            routes.walk(source, d, &mut channels);
+            list.add((demand.switch(source), d), &channels);
+        }
+        let most = most.min(u16::MAX.into());
+        let (mut packer, at) = list.pack(n as u32, || Packer::new(graph, most), None);
+        let mut at = at.into_iter();
+        for (source, d) in wanted.into_iter().chain(without_pairs(demand)) {
+            let placed = at.next().unwrap_or_else(|| {
+                channels.clear();
+                routes.walk(source, d, &mut channels);
+                packer.place(&channels)
+            });
+            match placed {
+                Some(tree) => trees[source as usize * n + d as usize] = tree as u16,
+                None => left.push((source, d)),
+            }
+        }
+        let links = packer.finish();
+        for (source, d, tree) in shortest_left(graph, &links, demand.lanes, &left) {
+            trees[source as usize * n + d as usize] = tree.0 as u16;
+        }
+        left.sort_unstable();
+        let mut minimal = Self { switches: n, lanes: demand.lanes, trees, crowded: left };
+        minimal.copy_lanes(demand);
+        Ok((links, minimal))
+    }
+
+    /// Returns the routes alone, before they are packed into trees, and the demand on the lanes that they have.
+    #[must_use]
+    pub fn routes(graph: &Graph, demand: &SwitchDemand) -> (SwitchDemand, SwitchRoutes) {
+        let up = vec![true; graph.channels()];
+        let demand = demand.without_transit();
+        let lay = |demand: &SwitchDemand| {
+            let rounds = (WORK / demand.work()).min(ROUNDS);
+            let mut routes = SwitchRoutes::new(graph, &up, demand, rounds);
+            let sweeps = (RELIEF / demand.work()).min(SWEEPS);
+            if sweeps > 0 {
+                relieve(graph, &up, demand, &mut routes, sweeps);
+            }
+            routes
+        };
+        let routes = lay(&demand);
+        on_lanes(graph, &up, &demand, routes, lay)
+    }
+
+    /// Lanes without node pairs, which a node that is added later may be on, have the tree of the first one.
+    fn copy_lanes(&mut self, demand: &SwitchDemand) {
+        for source in (0..demand.sources()).filter(|source| source % self.lanes > 0) {
+            let first = source - source % self.lanes;
+            for d in (0..self.switches).filter(|d| demand.pairs(source, *d as u32) == 0) {
+                let tree = self.trees[first as usize * self.switches + d];
+                self.trees[source as usize * self.switches + d] = tree;
+            }
+        }
+    }
+
+    /// Routes of each ordered pair of switches.
+    #[must_use]
+    pub const fn lanes(&self) -> u32 {
+        self.lanes
+    }
+
+    /// Whether the route of two switches on a lane fits into no tree. They use the shortest path that a tree has.
+    #[must_use]
+    pub fn is_crowded(&self, s: SwitchId, d: SwitchId, lane: u32) -> bool {
+        self.crowded.binary_search(&(s.0 * self.lanes + lane, d.0)).is_ok()
+    }
+
+    /// The path of an ordered pair of switches on a lane.
+    #[must_use]
+    pub fn tree_segment(&self, s: SwitchId, d: SwitchId, lane: u32) -> TreeSegment {
+        let source = (s.0 * self.lanes + lane) as usize;
+        TreeSegment { tree: TreeId(self.trees[source * self.switches + d.index()].into()), to: d }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tresse_topology::random;
+    use tresse_topology::vlan::Tree;
+
+    /// Every pair's path in its tree is minimal, in far fewer trees than one for each switch.
+    #[test]
+    fn minimal_ways_in_few_trees() {
+        for (switches, most) in [(8, 6), (16, 14), (32, 28), (64, 56)] {
+            for seed in 1..=3 {
+                let edges = random::regular(switches, 4, seed);
+                let graph = Graph::from_edges(switches as usize, &edges);
+                let nodes = vec![4; switches as usize];
+                let demand = SwitchDemand::new(&graph, &nodes, &nodes);
+                let (trees, minimal) = Minimal::new(&graph, &demand, 4093).unwrap();
+                assert!(trees.len() <= most, "{switches} switches: {} trees", trees.len());
+                let trees: Vec<_> = trees.iter().map(|links| tree(&graph, links)).collect();
+                let (mut distance, mut queue) = (Vec::new(), Vec::new());
+                for s in 0..switches {
+                    graph.distances(s, &mut distance, &mut queue);
+                    for d in 0..switches {
+                        let tree_segment = minimal.tree_segment(SwitchId(s), SwitchId(d), 0);
+                        let hops =
+                            trees[tree_segment.tree.index()].distance(SwitchId(s), SwitchId(d));
+                        assert_eq!(hops, distance[d as usize], "{s} to {d}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn tree(graph: &Graph, links: &[LinkId]) -> Tree {
+        super::super::updown::build(graph, &[links.to_vec()]).remove(0)
+    }
+}

@@ -1,0 +1,106 @@
+//! Chooses the root of up*/down* routing by the loads that it leads to, and balances the routes from it.
+
+use tresse_base::id::SwitchId;
+use tresse_topology::Graph;
+
+use super::Order;
+use crate::routes::{SwitchDemand, SwitchRoutes, on_lanes, relieve};
+
+/// Roots that are compared by a first set of routes, and of those the ones that are tried to the end.
+const ROOTS: usize = 64;
+const SOME_ROOTS: usize = 8;
+/// How often routes are taken up and laid anew.
+const ROUNDS: usize = 2;
+/// How much work choosing the root and balancing may be each, in channels that are looked at.
+const WORK: usize = 1 << 23;
+/// How much work moving single routes may be, alike, for all roots that are tried to the end.
+const RELIEF: usize = 1 << 23;
+/// How often all routes are looked at for each power of the loads.
+const SWEEPS: usize = 8;
+
+/// The routes from `root`, or from the best of several roots, and the demand on the lanes that they have.
+pub(super) fn choose(
+    graph: &Graph,
+    root: Option<SwitchId>,
+    demand: &SwitchDemand,
+) -> (Order, SwitchDemand, SwitchRoutes) {
+    let (order, routes) = on_one_lane(graph, root, demand);
+    let up = ups(graph, &order);
+    let (demand, routes) = on_lanes(graph, &up, demand, routes, |demand| {
+        let (_, mut routes) = from(graph, order.root(), demand, (WORK / demand.work()).min(ROUNDS));
+        let sweeps = (RELIEF / demand.work()).min(SWEEPS);
+        if sweeps > 0 {
+            relieve(graph, &up, demand, &mut routes, sweeps);
+        }
+        routes
+    });
+    (order, demand, routes)
+}
+
+fn on_one_lane(
+    graph: &Graph,
+    root: Option<SwitchId>,
+    demand: &SwitchDemand,
+) -> (Order, SwitchRoutes) {
+    let work = demand.work();
+    let roots = root.map_or_else(|| best_first(graph, demand), |root| vec![root.0]);
+    let rounds = (WORK / work).min(ROUNDS);
+    let some = (RELIEF / (SWEEPS * work)).clamp(1, SOME_ROOTS).min(roots.len());
+    let sweeps = (RELIEF / (some * work)).min(SWEEPS);
+    let mut tried: Vec<_> =
+        roots[..some].iter().map(|root| from(graph, *root, demand, rounds)).collect();
+    if demand.transit.iter().any(|nodes| *nodes > 0) && sweeps > 0 {
+        let (order, legal) = on_one_lane(graph, root, &demand.without_transit());
+        tried.push(from(graph, order.root(), demand, rounds));
+        if are_minimal(graph, demand, &legal) {
+            tried.push((order, legal));
+        }
+    }
+    for (order, routes) in tried.iter_mut().filter(|_| sweeps > 0) {
+        relieve(graph, &ups(graph, order), demand, routes, sweeps);
+    }
+    let best = tried.into_iter().min_by_key(|(_, routes)| routes.cost(demand));
+    best.expect("at least one root is tried")
+}
+
+/// Roots, those that lead to the lowest loads first. Candidates are switches with the fewest hops to all nodes, and
+/// others from all over the fabric: in a fat tree switches with nodes are the best roots, from which every cable has an
+/// up end towards the spines.
+fn best_first(graph: &Graph, demand: &SwitchDemand) -> Vec<u32> {
+    let mut roots: Vec<(u64, u32)> =
+        graph.sums_of_hops(&demand.nodes).into_iter().zip(0..).collect();
+    roots.sort_unstable();
+    let most = (WORK / demand.work()).clamp(4, ROOTS);
+    if roots.len() > most {
+        let rest = roots.split_off(most / 2);
+        let others = most - roots.len();
+        roots.extend((1..=others).map(|at| rest[at * rest.len() / others - 1]));
+    }
+    let mut roots: Vec<u32> = roots.into_iter().map(|(_, root)| root).collect();
+    if roots.len() > 1 {
+        roots.sort_by_cached_key(|root| from(graph, *root, demand, 1).1.cost(demand));
+    }
+    roots
+}
+
+fn from(graph: &Graph, root: u32, demand: &SwitchDemand, rounds: usize) -> (Order, SwitchRoutes) {
+    let order = Order::new(graph, root);
+    let routes = SwitchRoutes::new(graph, &ups(graph, &order), demand, rounds);
+    (order, routes)
+}
+
+/// Which channels go up.
+pub(super) fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
+    (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect()
+}
+
+/// Whether routes are as short as any. Where those without transit nodes are, as on a mesh, nothing that turns need be
+/// worse than they are.
+fn are_minimal(graph: &Graph, demand: &SwitchDemand, routes: &SwitchRoutes) -> bool {
+    let (mut distance, mut queue) = (Vec::new(), Vec::new());
+    (0..demand.sources()).filter(|source| demand.is_home(*source)).all(|source| {
+        graph.distances(demand.switch(source), &mut distance, &mut queue);
+        let homes = (0..).zip(&distance).filter(|(d, _)| demand.homes[*d as usize]);
+        homes.into_iter().all(|(d, hops)| routes.hops(source, d) == *hops)
+    })
+}
