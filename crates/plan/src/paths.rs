@@ -7,6 +7,7 @@ mod dependencies;
 mod mtu;
 mod reflect;
 
+pub(crate) use backup::ALL_TREES;
 pub use mtu::SmallMtu;
 
 use std::ops::Deref;

@@ -5,6 +5,7 @@
 
 mod balance;
 pub mod basic;
+mod detour;
 pub mod direct;
 mod dor;
 pub mod lines;
@@ -18,6 +19,7 @@ pub mod updown;
 pub mod xy;
 
 pub use balance::Balance;
+pub use detour::{DetourSearch, legal_trees, woven_tree};
 pub use minimal::Minimal;
 pub use routes::SwitchDemand;
 pub use stp::{StpMethod, least_hops_tree};

@@ -14,7 +14,7 @@ use super::dependencies;
 use crate::primaries::Primaries;
 
 /// The largest number of trees for which every tree is tried for a pair; beyond it, only likely ones.
-const ALL_TREES: usize = 64;
+pub(crate) const ALL_TREES: usize = 64;
 
 /// How bad a backup is, compared with the paths before it: less is better.
 type Penalty = (u32, u32, u32, u32, u32);

@@ -1,91 +1,132 @@
-//! Adds backup trees to the VLAN trees of the strategy, so that pairs of switches have backups that share no link with
-//! the primary, where the fabric allows (DESIGN section 4). These trees have the role `Role::Backup` and carry no
-//! primary.
+//! Adds backup trees to the VLAN trees of the strategy, so that pairs of switches have backups that share no link and no
+//! switch with the primary, where the fabric allows (DESIGN section 4). These trees have the role `Role::Backup` and
+//! carry no primary.
 
 use std::collections::BTreeSet;
 
 use tresse_base::id::{LinkId, SwitchId};
-use tresse_routing::updown::detour_trees;
-use tresse_routing::{Assignment, lines};
+use tresse_routing::{DetourSearch, legal_trees, lines, woven_tree};
 use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
-use tresse_topology::{Channel, Components, Grid};
+use tresse_topology::{Channel, Graph, Grid};
 
 use super::Trees;
+use crate::paths::ALL_TREES;
 
-/// The most switches for which backup trees are sought pair by pair.
-const SEEK_SWITCHES: usize = 128;
+/// The most paths of pairs of switches for which backups are sought one by one.
+pub(crate) const MOST_PATHS: usize = 1 << 21;
+/// The most switches for which trees around each of them compete with those woven for pairs.
+const ALL_ROOTS: usize = 128;
+
+/// A path of a pair of switches without a backup: what a backup should avoid, and a detour that does.
+struct Open {
+    s: SwitchId,
+    d: SwitchId,
+    links: Vec<LinkId>,
+    switches: Vec<SwitchId>,
+    detour: Vec<Channel>,
+}
 
 impl Trees {
-    /// Further trees so that pairs have link-disjoint backups where one exists at all: candidates
-    /// are combs in reverse order and breadth-first trees; greedily the one that helps most pairs
-    /// that are left, until none helps any.
+    /// Further trees so that pairs have disjoint backups where the fabric allows; greedily the tree that helps most of the
+    /// pairs that are left, until none helps any.
     pub(super) fn backup_trees(&self) -> Vec<TreeSpec> {
-        let n = self.graph.switches();
-        let legal = match &self.assignment {
-            Assignment::Updown(updown) => Some(updown.order()),
-            _ => None,
-        };
-        if n > SEEK_SWITCHES {
+        let legal = self.updown_order();
+        let homes = self.homes();
+        if homes.len().pow(2) * self.lanes() as usize > MOST_PATHS {
             let mut combs = if legal.is_some() { Vec::new() } else { self.reverse_combs() };
             combs.truncate(self.spare_vids());
             return combs;
         }
-        let homes: BTreeSet<SwitchId> =
-            self.cluster.nodes.iter().flat_map(|n| n.nics.iter().map(|nic| nic.switch)).collect();
-        let mut open: Vec<(SwitchId, SwitchId, Vec<LinkId>)> = Vec::new();
-        for &s in &homes {
-            for &d in &homes {
-                if s == d {
-                    continue;
-                }
-                for lane in 0..self.lanes() {
-                    let channels = self.between(s, d, lane);
-                    let links: Vec<_> = channels.iter().map(|c| self.graph.link(*c)).collect();
-                    let avoids = |t: usize| self.avoids(self.tree(t.into()), s, d, &links);
-                    if !(0..self.specs.len()).any(avoids) {
-                        open.push((s, d, links));
-                    }
-                }
-            }
-        }
+        let mut open = self.open_paths(&homes);
+        let spec = |k: usize, links| TreeSpec {
+            name: format!("T{}", self.specs.len() + k),
+            role: Role::Backup,
+            links,
+        };
         if let Some(order) = legal {
-            let trees = detour_trees(&self.graph, order, &open, self.spare_vids());
-            return (self.specs.len()..)
-                .zip(trees)
-                .map(|(k, links)| TreeSpec {
-                    name: format!("T{k}"),
-                    role: Role::Backup,
-                    links: TreeLinks::Links(links),
-                })
-                .collect();
+            let detours: Vec<_> = open.into_iter().map(|open| open.detour).collect();
+            let trees = legal_trees(&self.graph, order, &detours, self.spare_vids());
+            let links = trees.into_iter().map(TreeLinks::Links).enumerate();
+            return links.map(|(k, links)| spec(k, links)).collect();
         }
         let mut candidates: Vec<TreeLinks> =
             self.reverse_combs().into_iter().map(|t| t.links).collect();
-        candidates.extend((0..n as u32).map(|root| TreeLinks::Links(self.breadth_first(root))));
+        if self.graph.switches() <= ALL_ROOTS {
+            let roots = 0..self.graph.switches() as u32;
+            candidates.extend(roots.map(|root| TreeLinks::Links(self.breadth_first(root))));
+        }
         let mut chosen = Vec::new();
-        open.retain(|(s, d, links)| self.detour(*s, *d, links).is_some());
-        while !open.is_empty() {
-            candidates.push(TreeLinks::Links(self.woven(&open)));
+        while !open.is_empty() && chosen.len() < self.spare_vids() {
+            // It helps the first pair at least.
+            let detours = open.iter().map(|open| &open.detour[..]);
+            candidates.push(TreeLinks::Links(woven_tree(&self.graph, detours)));
             let helped = |links: &TreeLinks| {
                 let tree = self.tree_of(links);
-                open.iter().filter(|(s, d, l)| self.avoids(&tree, *s, *d, l)).count()
+                open.iter().filter(|open| self.helps(&tree, open)).count()
             };
-            let scores: Vec<_> = candidates.iter().map(helped).collect();
-            let Some((at, &score)) =
-                scores.iter().enumerate().max_by_key(|(i, s)| (**s, usize::MAX - i))
-            else {
-                break;
-            };
-            if score == 0 || chosen.len() >= self.spare_vids() {
-                break;
-            }
-            let links = candidates.swap_remove(at);
+            let scores = candidates.iter().map(helped).enumerate();
+            let best = scores.max_by_key(|(at, score)| (*score, usize::MAX - at));
+            let links = candidates.swap_remove(best.map_or(0, |(at, _)| at));
+            // What was woven for others is no candidate any more.
+            candidates.retain(|links| {
+                matches!(links, TreeLinks::Lines { .. }) || self.graph.switches() <= ALL_ROOTS
+            });
             let tree = self.tree_of(&links);
-            open.retain(|(s, d, l)| !self.avoids(&tree, *s, *d, l));
-            let name = format!("T{}", self.specs.len() + chosen.len());
-            chosen.push(TreeSpec { name, role: Role::Backup, links });
+            open.retain(|open| !self.helps(&tree, open));
+            chosen.push(spec(chosen.len(), links));
         }
         chosen
+    }
+
+    /// The switches that any NIC is on.
+    fn homes(&self) -> BTreeSet<SwitchId> {
+        self.cluster.nodes.iter().flat_map(|n| n.nics.iter().map(|nic| nic.switch)).collect()
+    }
+
+    /// The paths between pairs of switches that no tree has a backup for.
+    fn open_paths(&self, homes: &BTreeSet<SwitchId>) -> Vec<Open> {
+        let mut search = DetourSearch::new(&self.graph, self.updown_order());
+        let (bridges, cuts) = bridges_and_cuts(&self.graph);
+        // Only the trees that are tried for a pair's backup.
+        let all = self.specs.len() <= ALL_TREES;
+        let mut open = Vec::new();
+        for (&s, &d) in homes.iter().flat_map(|s| homes.iter().map(move |d| (s, d))) {
+            for lane in (0..self.lanes()).filter(|_| s != d) {
+                let channels = self.between(s, d, lane);
+                let links = channels.iter().map(|c| self.graph.link(*c));
+                let links: Vec<_> = links.filter(|link| !bridges[link.index()]).collect();
+                let inner = channels[..channels.len() - 1].iter().map(|c| self.graph.head(*c));
+                let inner: Vec<_> = inner.filter(|at| !cuts[*at as usize]).map(SwitchId).collect();
+                if links.is_empty() && inner.is_empty() {
+                    continue;
+                }
+                let apart = search.find(s, d, &links, &inner).map(|detour| (detour, inner));
+                let found = apart
+                    .or_else(|| search.find(s, d, &links, &[]).map(|detour| (detour, Vec::new())));
+                let Some((detour, switches)) = found else { continue };
+                let path = Open { s, d, links, switches, detour };
+                let trees = if all {
+                    (0..self.specs.len()).map(Into::into).collect()
+                } else {
+                    vec![self.primary_tree(s, d, lane), self.primary_tree(d, s, lane)]
+                };
+                if !trees.into_iter().any(|tree| self.helps(self.tree(tree), &path)) {
+                    open.push(path);
+                }
+            }
+        }
+        open
+    }
+
+    /// Whether a path in a tree avoids what a backup should.
+    fn helps(&self, tree: &Tree, open: &Open) -> bool {
+        let mut channels = Vec::new();
+        tree.walk(&self.graph, open.s, open.d, &mut channels);
+        channels.iter().all(|c| {
+            let at = SwitchId(self.graph.head(*c));
+            let inner = at == open.d || !open.switches.contains(&at);
+            inner && !open.links.contains(&self.graph.link(*c))
+        })
     }
 
     /// Trees that the VID ranges and every switch have room for beside those that are there: a backup
@@ -96,12 +137,6 @@ impl Trees {
 
     fn tree_of(&self, links: &TreeLinks) -> Tree {
         self.build(links).expect("breadth-first trees span a connected fabric")
-    }
-
-    fn avoids(&self, tree: &Tree, s: SwitchId, d: SwitchId, links: &[LinkId]) -> bool {
-        let mut channels = Vec::new();
-        tree.walk(&self.graph, s, d, &mut channels);
-        channels.iter().all(|c| !links.contains(&self.graph.link(*c)))
     }
 
     /// Combs VL(x | (M-1, ..., 0)) at the two ends of the last dimension's lines: on a mesh the
@@ -124,59 +159,6 @@ impl Trees {
             .collect()
     }
 
-    /// A tree woven from detours: every open pair's shortest detour is laid down unless it would
-    /// close a loop, then links are added until the tree spans. Helps at least the first pair.
-    fn woven(&self, open: &[(SwitchId, SwitchId, Vec<LinkId>)]) -> Vec<LinkId> {
-        let mut parts = Components::new(self.graph.switches());
-        let ends = |c: Channel| (self.graph.tail(c) as usize, self.graph.head(c) as usize);
-        let mut links = BTreeSet::new();
-        for (s, d, avoid) in open {
-            let Some(path) = self.detour(*s, *d, avoid) else { continue };
-            let mut merged = parts.clone();
-            let fits = path.iter().all(|&c| {
-                let (a, b) = ends(c);
-                links.contains(&self.graph.link(c)) || merged.join(a, b)
-            });
-            if fits {
-                parts = merged;
-                links.extend(path.iter().map(|c| self.graph.link(*c)));
-            }
-        }
-        for c in 0..self.graph.channels() as u32 {
-            let (a, b) = ends(c);
-            if parts.join(a, b) {
-                links.insert(self.graph.link(c));
-            }
-        }
-        links.into_iter().collect()
-    }
-
-    /// The channels of a shortest path from `s` to `d` that crosses none of `avoid`.
-    fn detour(&self, s: SwitchId, d: SwitchId, avoid: &[LinkId]) -> Option<Vec<Channel>> {
-        let mut into = vec![None; self.graph.switches()];
-        let mut queue = vec![s.0];
-        let mut next = 0;
-        while let Some(&u) = queue.get(next) {
-            next += 1;
-            for c in self.graph.out(u) {
-                let v = self.graph.head(c);
-                if v != s.0 && into[v as usize].is_none() && !avoid.contains(&self.graph.link(c)) {
-                    into[v as usize] = Some(c);
-                    queue.push(v);
-                }
-            }
-        }
-        let mut path = Vec::new();
-        let mut at = d.0;
-        while at != s.0 {
-            let c = into[at as usize]?;
-            path.push(c);
-            at = self.graph.tail(c);
-        }
-        path.reverse();
-        Some(path)
-    }
-
     fn breadth_first(&self, root: u32) -> Vec<LinkId> {
         let mut seen = vec![false; self.graph.switches()];
         seen[root as usize] = true;
@@ -196,4 +178,49 @@ impl Trees {
         links.sort_unstable();
         links
     }
+}
+
+/// By link and by switch: does the fabric fall apart without it? (Tarjan 1974, by depth-first search.) O(channels).
+fn bridges_and_cuts(graph: &Graph) -> (Vec<bool>, Vec<bool>) {
+    let n = graph.switches();
+    let (mut bridges, mut cuts) = (vec![false; graph.channels() / 2], vec![false; n]);
+    // When a switch was found, and the earliest switch that what is behind it has a cable to.
+    let (mut found, mut low) = (vec![u32::MAX; n], vec![u32::MAX; n]);
+    let mut next = 0;
+    for root in (0..n as u32).filter(|root| !graph.out(*root).is_empty()) {
+        if found[root as usize] != u32::MAX {
+            continue;
+        }
+        (found[root as usize], low[root as usize]) = (next, next);
+        next += 1;
+        let mut children = 0;
+        // A switch, the channel that led to it, and its channels that were not looked at.
+        let mut path = vec![(root, Channel::MAX, graph.out(root))];
+        while let Some((u, came, rest)) = path.last_mut() {
+            let (u, came) = (*u, *came);
+            if let Some(c) = rest.next() {
+                let v = graph.head(c);
+                if came != Channel::MAX && c == graph.reverse(came) {
+                    continue;
+                }
+                if found[v as usize] == u32::MAX {
+                    (found[v as usize], low[v as usize]) = (next, next);
+                    next += 1;
+                    path.push((v, c, graph.out(v)));
+                } else {
+                    low[u as usize] = low[u as usize].min(found[v as usize]);
+                }
+                continue;
+            }
+            path.pop();
+            let Some((before, ..)) = path.last() else { break };
+            let before = *before;
+            low[before as usize] = low[before as usize].min(low[u as usize]);
+            bridges[graph.link(came).index()] = low[u as usize] > found[before as usize];
+            children += u32::from(before == root);
+            cuts[before as usize] |= before != root && low[u as usize] >= found[before as usize];
+        }
+        cuts[root as usize] = children > 1;
+    }
+    (bridges, cuts)
 }

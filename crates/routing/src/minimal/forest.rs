@@ -9,7 +9,7 @@ use tresse_topology::{Channel, Components, Graph};
 use crate::packing::FirstFit;
 
 /// Trees that are being filled.
-pub(super) struct Packer<'a> {
+pub(crate) struct Packer<'a> {
     graph: &'a Graph,
     most: usize,
     trees: Vec<Forest>,

@@ -8,9 +8,9 @@ use tresse_topology::Graph;
 use crate::packing::{FirstFit, RouteList};
 use crate::routes::{SwitchDemand, SwitchRoutes, longest_first, on_lanes, relieve, without_pairs};
 use crate::updown::{TreeSegment, shortest_left, unreached};
-use forest::Packer;
-
 mod forest;
+
+pub(crate) use forest::Packer;
 
 /// How much work laying routes and moving single ones may be each, in channels that are looked at.
 const WORK: usize = 1 << 24;

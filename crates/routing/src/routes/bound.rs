@@ -1,5 +1,5 @@
 //! A lower bound on the load of the busiest link, whatever shortest routes are chosen and however the pairs of nodes are
-//! split over them: the dual of the linear program that spreads them best (Bertsekas, Network Optimization, section 8.3).
+//! split over them: the dual of the linear program that spreads them best.
 //!
 //! Give every link a price: what all pairs pay on their cheapest routes, divided by the sum of the prices, is never more
 //! than the load of the busiest link. Prices are high powers of loads, and loads the mean of the cheapest routes by the

@@ -6,7 +6,6 @@
 //! goes up after down, a node on the switch takes the frame in and sends it on, a transit node, so the route is split
 //! into legal segments (section 3). Every path in every tree is legal, so the channel dependency graph has no cycle.
 
-mod detours;
 mod forced;
 mod order;
 mod pack;
@@ -16,7 +15,6 @@ mod roots;
 mod spread;
 mod tree_segment;
 
-pub use detours::detour_trees;
 pub use forced::forced_turns;
 pub use order::Order;
 pub use pack::Packer;

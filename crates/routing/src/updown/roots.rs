@@ -7,12 +7,13 @@ use super::Order;
 use crate::routes::{SwitchDemand, SwitchRoutes, on_lanes, relieve};
 
 /// Roots that are compared by a first set of routes, and of those the ones that are tried to the end.
-const ROOTS: usize = 64;
+const ROOTS: usize = 256;
 const SOME_ROOTS: usize = 8;
 /// How often routes are taken up and laid anew.
 const ROUNDS: usize = 2;
 /// How much work choosing the root and balancing may be each, in channels that are looked at.
 const WORK: usize = 1 << 23;
+const ROOT_WORK: usize = 1 << 24;
 /// How much work moving single routes may be, alike, for all roots that are tried to the end.
 const RELIEF: usize = 1 << 23;
 /// How often all routes are looked at for each power of the loads.
@@ -70,7 +71,7 @@ fn best_first(graph: &Graph, demand: &SwitchDemand) -> Vec<u32> {
     let mut roots: Vec<(u64, u32)> =
         graph.sums_of_hops(&demand.nodes).into_iter().zip(0..).collect();
     roots.sort_unstable();
-    let most = (WORK / demand.work()).clamp(4, ROOTS);
+    let most = (ROOT_WORK / demand.work()).clamp(4, ROOTS);
     if roots.len() > most {
         let rest = roots.split_off(most / 2);
         let others = most - roots.len();
