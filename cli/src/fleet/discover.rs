@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
 use tresse_control::{Client, FORMAT};
-use tresse_mapping::cable::SeenCable;
-use tresse_mapping::draft::Discovered;
+use tresse_mapping::draft::{Discovered, Drafted};
 use tresse_mapping::host::{self, DiscoveredHost};
 use tresse_mapping::wires::Wires;
-use tresse_switches::{Asked, SnmpAccess};
+use tresse_switches::{Source, SourceError};
 
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{Code, Failure};
@@ -57,14 +55,6 @@ pub struct Discover {
     fleet: FleetArgs,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    format: u32,
-    cluster: &'a str,
-    cables: &'a [SeenCable],
-    unseen: &'a [String],
-}
-
 impl Discover {
     /// Asks every node, and prints or writes the draft of the cluster file.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
@@ -87,10 +77,8 @@ impl Discover {
             create(path, &draft)?;
         }
         let mut out = output::stdout();
-        let (cables, unseen) = (&*wires.cables, &*wires.unseen);
-        let answer = Answer { format: FORMAT, cluster: &draft, cables, unseen };
         if json {
-            output::json_line(&mut out, &answer)?;
+            output::json_line(&mut out, &Drafted::of(FORMAT, &draft, &wires))?;
         } else if let Some(path) = &self.output {
             let next = format!("tresse check {0}", path.display());
             writeln!(
@@ -148,22 +136,17 @@ impl Sources {
 
     /// What the tables of the switches show.
     pub fn wires(&self, hosts: &[DiscoveredHost], known: Vec<String>) -> Result<Wires, Failure> {
-        let wrong = |e: &dyn std::fmt::Display| Failure::new(Code::BadFile, e);
-        let asked = match (&self.switches, &self.snmp) {
-            (Some(directory), _) => {
-                let tables = tresse_switches::pasted(directory).map_err(|e| wrong(&e))?;
-                Asked { tables, failed: Vec::new() }
-            }
-            (None, Some(file)) => {
-                tresse_switches::ask(&SnmpAccess::read(file).map_err(|e| wrong(&e))?)?
-            }
-            (None, None) => Asked::default(),
+        let source = match (&self.switches, &self.snmp) {
+            (Some(directory), _) => Source::Pasted(directory),
+            (None, Some(file)) => Source::Snmp(file),
+            (None, None) => Source::None,
         };
-        if asked.tables.is_empty() && !asked.failed.is_empty() {
-            return Err(Failure::new(Code::Unreachable, asked.failed.join("\n")));
-        }
-        let mut wires = Wires::beside(asked.tables, hosts, known);
-        wires.unseen.extend(asked.failed);
-        Ok(wires)
+        source.wires(hosts, known).map_err(|error| {
+            let code = match error {
+                SourceError::Silent { .. } => Code::Unreachable,
+                _ => Code::BadFile,
+            };
+            Failure::new(code, error)
+        })
     }
 }

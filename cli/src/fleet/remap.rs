@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tresse_control::FORMAT;
-use tresse_mapping::remap::{self, RemapError, Report, Sight};
+use tresse_mapping::remap::{self, RemapError, Sight};
 use tresse_plan::Comparison;
 
 use super::FleetArgs;
@@ -84,9 +84,7 @@ impl Remap {
             };
             failed = drafted().err(); // What was seen is told nevertheless.
         }
-        let (changes, unknown) = (&*remap.changes, &*remap.unknown);
-        let ([cluster, lock], steps) = (written, Vec::new());
-        let report = Report { format: FORMAT, changes, unknown, comparison, cluster, lock, steps };
+        let report = remap.report(FORMAT, comparison, written);
         let report = report.with_steps(file, &output::hostlist(&away));
         let mut out = output::stdout();
         if json {

@@ -22,9 +22,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use tresse_base::units::Mac;
 use tresse_topology::Components;
 
+use crate::cable::SeenCable;
 use crate::host::{DiscoveredHost, DiscoveredNic, LldpSender};
 use crate::wires::Wires;
 
@@ -44,6 +46,27 @@ enum End {
     Unknown,
     /// Nowhere: there is no carrier.
     Unplugged,
+}
+
+/// A draft of a cluster file, with what it was made of.
+#[derive(Debug, Serialize)]
+pub struct Drafted<'a> {
+    /// Format of this object.
+    pub format: u32,
+    /// The cluster file.
+    pub cluster: &'a str,
+    /// The cables between switches.
+    pub cables: &'a [SeenCable],
+    /// In words, what could not be seen.
+    pub unseen: &'a [String],
+}
+
+impl<'a> Drafted<'a> {
+    /// A draft of these wires.
+    #[must_use]
+    pub fn of(format: u32, cluster: &'a str, wires: &'a Wires) -> Self {
+        Self { format, cluster, cables: &wires.cables, unseen: &wires.unseen }
+    }
 }
 
 /// The result of a discovery: for each NIC of the nodes the place where its cable ends, as far as the LLDP frames that

@@ -22,7 +22,9 @@ mod sight;
 #[cfg(test)]
 mod tests;
 
-use tresse_plan::Plan;
+use std::path::PathBuf;
+
+use tresse_plan::{Comparison, Plan};
 use tresse_topology::cluster::TopologyShape;
 
 use self::change::Delta;
@@ -81,6 +83,19 @@ impl Remap {
     /// [`RemapError::Form`].
     pub fn draft(&self, sight: Sight<'_>, text: &str) -> Result<String, RemapError> {
         draft::write(&self.deltas, sight, text)
+    }
+
+    /// What is printed of it: `drafts` are the paths of the drafts of file and lock.
+    #[must_use]
+    pub fn report(
+        &self,
+        format: u32,
+        comparison: Option<Comparison>,
+        drafts: [Option<PathBuf>; 2],
+    ) -> Report<'_> {
+        let (changes, unknown) = (&*self.changes, &*self.unknown);
+        let ([cluster, lock], steps) = (drafts, Vec::new());
+        Report { format, changes, unknown, comparison, cluster, lock, steps }
     }
 
     /// Counts for each change the pairs of nodes of which a path crosses the part: of the old plan for what went, of the
