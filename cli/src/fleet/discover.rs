@@ -11,6 +11,7 @@ use tresse_control::{Client, FORMAT};
 use tresse_mapping::draft::{Discovered, Drafted};
 use tresse_mapping::host::{self, DiscoveredHost};
 use tresse_mapping::wires::Wires;
+use tresse_mapping::without::Without;
 use tresse_switches::{Source, SourceError};
 
 use super::nodes::{Fleet, FleetArgs};
@@ -35,8 +36,9 @@ pub struct Sources {
     /// Use only these interfaces: eth[1-4],enp5s0. Default: all Ethernet NICs.
     #[arg(long, value_name = "NICS")]
     nics: Option<String>,
-    /// Leave out these interfaces, such as those of the management network.
-    #[arg(long, value_name = "NICS")]
+    /// Leave out what is of other networks, such as that of management: NICs (eth0), switches (core) and ports of switches
+    /// (s0:Gi1/0/48, s[0-3]:48).
+    #[arg(long, value_name = "NAMES")]
     without: Option<String>,
 }
 
@@ -118,9 +120,9 @@ impl Sources {
     /// Lets every node introduce itself, and returns what each hears.
     pub fn hear(&self, mut fleet: Fleet) -> Result<Vec<(String, Heard)>, Failure> {
         let only = self.nics.as_deref().map(set).transpose()?;
-        let without = self.without.as_deref().map_or_else(|| Ok(BTreeSet::new()), set)?;
+        let without = self.without()?;
         let wanted = |name: &str| {
-            only.as_ref().is_none_or(|only| only.contains(name)) && !without.contains(name)
+            only.as_ref().is_none_or(|only| only.contains(name)) && !without.has_nic(name)
         };
         for _ in 0..ROUNDS {
             fleet.each(|_| true, Client::introduce);
@@ -134,6 +136,10 @@ impl Sources {
         Ok(lists.map(heard).collect())
     }
 
+    fn without(&self) -> Result<Without, Failure> {
+        Ok(Without::new(self.without.as_deref().map_or_else(|| Ok(Vec::new()), expand)?))
+    }
+
     /// What the tables of the switches show.
     pub fn wires(&self, hosts: &[DiscoveredHost], known: Vec<String>) -> Result<Wires, Failure> {
         let source = match (&self.switches, &self.snmp) {
@@ -141,9 +147,10 @@ impl Sources {
             (None, Some(file)) => Source::Snmp(file),
             (None, None) => Source::None,
         };
-        source.wires(hosts, known).map_err(|error| {
+        source.wires(hosts, known, &self.without()?).map_err(|error| {
             let code = match error {
                 SourceError::Silent { .. } => Code::Unreachable,
+                SourceError::Without(_) => Code::Usage,
                 _ => Code::BadFile,
             };
             Failure::new(code, error)

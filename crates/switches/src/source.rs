@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tresse_mapping::host::DiscoveredHost;
 use tresse_mapping::wires::Wires;
+use tresse_mapping::without::{Without, WithoutError};
 
 use crate::access::{AccessError, SnmpAccess};
 use crate::directory::{self, DirectoryError};
@@ -39,6 +40,9 @@ pub enum SourceError {
         /// In words, who did not, and why.
         failed: Vec<String>,
     },
+    /// What is to be left out is not there.
+    #[error("--without {0}")]
+    Without(#[from] WithoutError),
 }
 
 impl Source<'_> {
@@ -46,7 +50,12 @@ impl Source<'_> {
     ///
     /// # Errors
     /// As [`SourceError`] lists.
-    pub fn wires(self, hosts: &[DiscoveredHost], known: Vec<String>) -> Result<Wires, SourceError> {
+    pub fn wires(
+        self,
+        hosts: &[DiscoveredHost],
+        known: Vec<String>,
+        without: &Without,
+    ) -> Result<Wires, SourceError> {
         let asked = match self {
             Self::Pasted(path) => Asked { tables: directory::pasted(path)?, failed: Vec::new() },
             Self::Snmp(path) => snmp::ask(&SnmpAccess::read(path)?)?,
@@ -55,7 +64,7 @@ impl Source<'_> {
         if asked.tables.is_empty() && !asked.failed.is_empty() {
             return Err(SourceError::Silent { failed: asked.failed });
         }
-        let mut wires = Wires::beside(asked.tables, hosts, known);
+        let mut wires = Wires::without(asked.tables, hosts, known, without)?;
         wires.unseen.extend(asked.failed);
         Ok(wires)
     }

@@ -33,6 +33,7 @@ use self::look::Look;
 pub use self::report::Report;
 pub use self::sight::{RemapError, Sight};
 use crate::draft::Discovered;
+use crate::wires::Wires;
 
 /// The result of a comparison of file and wires.
 #[derive(Debug, Clone)]
@@ -85,17 +86,20 @@ impl Remap {
         draft::write(&self.deltas, sight, text)
     }
 
-    /// What is printed of it: `drafts` are the paths of the drafts of file and lock.
+    /// What is printed of it: `drafts` are the paths of the drafts of file and lock, `silence` what kept the first node from
+    /// answering, if none did.
     #[must_use]
-    pub fn report(
-        &self,
+    pub fn report<'a>(
+        &'a self,
         format: u32,
+        wires: &'a Wires,
         comparison: Option<Comparison>,
         drafts: [Option<PathBuf>; 2],
-    ) -> Report<'_> {
-        let (changes, unknown) = (&*self.changes, &*self.unknown);
+        silence: Option<String>,
+    ) -> Report<'a> {
+        let (changes, unknown, left_out) = (&*self.changes, &*self.unknown, &*wires.left_out);
         let ([cluster, lock], steps) = (drafts, Vec::new());
-        Report { format, changes, unknown, comparison, cluster, lock, steps }
+        Report { format, changes, unknown, left_out, comparison, cluster, lock, steps, silence }
     }
 
     /// Counts for each change the pairs of nodes of which a path crosses the part: of the old plan for what went, of the
