@@ -177,7 +177,9 @@ fn generation(paths: &Paths, numbers: Numbers<'_>, transits: &[TransitForwarding
         digest.add(&"mptcp");
     }
     if paths.cluster.addressing.layout == Some(AddressLayout::Coordinates) {
-        digest.add(&"coordinates");
+        // The spares of the two depend on the coordinates in different ways, and have not always.
+        let along_cables = paths.xy.as_ref().is_some_and(|xy| !xy.layout().has_switches());
+        digest.add(&if along_cables { "coordinates along cables" } else { "coordinates" });
     }
     for (spec, vid) in paths.specs.iter().zip(&vids.trees) {
         digest.add(&(&spec.name, vid));
