@@ -121,6 +121,19 @@ fn drafted(tables: &[SwitchTable]) {
     for cable in &wires.cables {
         assert_ne!(cable.a, cable.b);
     }
+    // A port has one cable.
+    let named = wires
+        .cables
+        .iter()
+        .flat_map(|cable| [&cable.a, &cable.b])
+        .filter(|end| !end.port.is_empty());
+    let ends: Vec<_> = named.collect();
+    assert_eq!(
+        ends.iter().collect::<std::collections::BTreeSet<_>>().len(),
+        ends.len(),
+        "{:?}",
+        wires.cables
+    );
     if let Ok(draft) = Discovered::of(&[], &wires).draft() {
         assert!(!draft.contains(|c: char| c.is_control() && c != '\n'), "{draft:?}");
         let again = Wires::of(tables.to_vec(), &[]);

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
 use tresse_control::{Client, FORMAT};
-use tresse_mapping::cable::SeenCable;
-use tresse_mapping::draft::Discovered;
+use tresse_mapping::draft::{Discovered, Drafted};
 use tresse_mapping::host::{self, DiscoveredHost};
 use tresse_mapping::wires::Wires;
-use tresse_switches::{Asked, SnmpAccess};
+use tresse_mapping::without::Without;
+use tresse_switches::{Source, SourceError};
 
 use super::nodes::{Fleet, FleetArgs};
 use crate::fail::{Code, Failure};
@@ -37,8 +36,9 @@ pub struct Sources {
     /// Use only these interfaces: eth[1-4],enp5s0. Default: all Ethernet NICs.
     #[arg(long, value_name = "NICS")]
     nics: Option<String>,
-    /// Leave out these interfaces, such as those of the management network.
-    #[arg(long, value_name = "NICS")]
+    /// Leave out what is of other networks, such as that of management: NICs (eth0), switches (core) and ports of switches
+    /// (s0:Gi1/0/48, s[0-3]:48).
+    #[arg(long, value_name = "NAMES")]
     without: Option<String>,
 }
 
@@ -55,14 +55,6 @@ pub struct Discover {
     output: Option<PathBuf>,
     #[command(flatten)]
     fleet: FleetArgs,
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    format: u32,
-    cluster: &'a str,
-    cables: &'a [SeenCable],
-    unseen: &'a [String],
 }
 
 impl Discover {
@@ -87,10 +79,8 @@ impl Discover {
             create(path, &draft)?;
         }
         let mut out = output::stdout();
-        let (cables, unseen) = (&*wires.cables, &*wires.unseen);
-        let answer = Answer { format: FORMAT, cluster: &draft, cables, unseen };
         if json {
-            output::json_line(&mut out, &answer)?;
+            output::json_line(&mut out, &Drafted::of(FORMAT, &draft, &wires))?;
         } else if let Some(path) = &self.output {
             let next = format!("tresse check {0}", path.display());
             writeln!(
@@ -130,9 +120,9 @@ impl Sources {
     /// Lets every node introduce itself, and returns what each hears.
     pub fn hear(&self, mut fleet: Fleet) -> Result<Vec<(String, Heard)>, Failure> {
         let only = self.nics.as_deref().map(set).transpose()?;
-        let without = self.without.as_deref().map_or_else(|| Ok(BTreeSet::new()), set)?;
+        let without = self.without()?;
         let wanted = |name: &str| {
-            only.as_ref().is_none_or(|only| only.contains(name)) && !without.contains(name)
+            only.as_ref().is_none_or(|only| only.contains(name)) && !without.has_nic(name)
         };
         for _ in 0..ROUNDS {
             fleet.each(|_| true, Client::introduce);
@@ -146,24 +136,24 @@ impl Sources {
         Ok(lists.map(heard).collect())
     }
 
+    fn without(&self) -> Result<Without, Failure> {
+        Ok(Without::new(self.without.as_deref().map_or_else(|| Ok(Vec::new()), expand)?))
+    }
+
     /// What the tables of the switches show.
     pub fn wires(&self, hosts: &[DiscoveredHost], known: Vec<String>) -> Result<Wires, Failure> {
-        let wrong = |e: &dyn std::fmt::Display| Failure::new(Code::BadFile, e);
-        let asked = match (&self.switches, &self.snmp) {
-            (Some(directory), _) => {
-                let tables = tresse_switches::pasted(directory).map_err(|e| wrong(&e))?;
-                Asked { tables, failed: Vec::new() }
-            }
-            (None, Some(file)) => {
-                tresse_switches::ask(&SnmpAccess::read(file).map_err(|e| wrong(&e))?)?
-            }
-            (None, None) => Asked::default(),
+        let source = match (&self.switches, &self.snmp) {
+            (Some(directory), _) => Source::Pasted(directory),
+            (None, Some(file)) => Source::Snmp(file),
+            (None, None) => Source::None,
         };
-        if asked.tables.is_empty() && !asked.failed.is_empty() {
-            return Err(Failure::new(Code::Unreachable, asked.failed.join("\n")));
-        }
-        let mut wires = Wires::beside(asked.tables, hosts, known);
-        wires.unseen.extend(asked.failed);
-        Ok(wires)
+        source.wires(hosts, known, &self.without()?).map_err(|error| {
+            let code = match error {
+                SourceError::Silent { .. } => Code::Unreachable,
+                SourceError::Without(_) => Code::Usage,
+                _ => Code::BadFile,
+            };
+            Failure::new(code, error)
+        })
     }
 }

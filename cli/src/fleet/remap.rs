@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tresse_control::FORMAT;
-use tresse_mapping::remap::{self, RemapError, Report, Sight};
+use tresse_mapping::remap::{self, RemapError, Sight};
 use tresse_plan::Comparison;
 
 use super::FleetArgs;
@@ -46,11 +46,12 @@ impl Remap {
             names.extend(expand(more)?);
         }
         let mut hosts = Vec::new();
-        let mut away = BTreeSet::new();
+        let (mut away, mut silence) = (BTreeSet::new(), None);
         for (name, answer) in self.sources.hear(self.fleet.fleet(names, Some(&cluster)))? {
             match answer {
                 Ok(host) => hosts.push(host),
                 Err(f) if f.code == Code::Unreachable && cluster.node_named(&name).is_some() => {
+                    silence.get_or_insert(format!("{name}: {}", f.message));
                     away.insert(name);
                 }
                 Err(f) => return Err(Failure::new(f.code, format!("{name}: {}", f.message))),
@@ -65,6 +66,7 @@ impl Remap {
         let mut remap = remap::Remap::of(sight).map_err(wrong)?;
         let (mut code, mut failed) = (Code::Fine, None::<Failure>);
         let (mut comparison, mut written) = (None, [None, None]);
+        let mut nobody = hosts.is_empty();
         if !remap.changes.is_empty() {
             code = Code::Fault;
             let mut drafted = || {
@@ -77,6 +79,7 @@ impl Remap {
                 remap.count(&old, &plan);
                 comparison = Some(Comparison::of(&old, &plan));
                 away.retain(|name| plan.cluster().node_named(name).is_some());
+                nobody |= away.len() == plan.cluster().nodes.len();
                 create(&new, &draft)?;
                 create(&lock_path, &plan.lock(&lock).emit())?;
                 written = [Some(new), Some(lock_path)];
@@ -84,9 +87,8 @@ impl Remap {
             };
             failed = drafted().err(); // What was seen is told nevertheless.
         }
-        let (changes, unknown) = (&*remap.changes, &*remap.unknown);
-        let ([cluster, lock], steps) = (written, Vec::new());
-        let report = Report { format: FORMAT, changes, unknown, comparison, cluster, lock, steps };
+        let silence = silence.filter(|_| nobody);
+        let report = remap.report(FORMAT, &wires, comparison, written, silence);
         let report = report.with_steps(file, &output::hostlist(&away));
         let mut out = output::stdout();
         if json {

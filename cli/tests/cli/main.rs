@@ -12,6 +12,7 @@ mod edges;
 mod fleet;
 mod golden;
 mod lfts;
+mod mapping;
 mod node;
 mod offline;
 mod reflect;

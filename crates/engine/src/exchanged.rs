@@ -29,7 +29,9 @@ pub(super) fn refuse(current: &Prepared, new: &Prepared) -> Result<(), NodeError
     };
     let message = format!(
         "it is {whose}: whoever knows the address would reach another node. Plan with the tresse.lock of the \
-         plan in force beside the cluster file, which keeps all addresses; or run `tresse withdraw` on every node first"
+         plan in force beside the cluster file, which keeps addresses as long as `[addressing] layout`, `grow_to` and the sizes \
+         of direct tori and meshes stay. If one of these has changed, no lock keeps them: give `[addressing] nodes` and `nics` \
+         prefixes apart from those in force, so that no address changes its owner; or run `tresse withdraw` on every node first"
     );
     Err(NodeError::Refused { object: address.to_string(), message })
 }

@@ -11,6 +11,7 @@ pub mod counters;
 mod daemons;
 pub mod down;
 pub mod fault;
+mod held;
 mod install;
 pub mod kill;
 pub mod load;

@@ -27,6 +27,7 @@ use tresse_base::random::Random;
 
 pub use self::packet::packet_bytes;
 pub use self::traffic::Traffic;
+use crate::held;
 use crate::netns::{self, NetnsError};
 use crate::signals::{Interrupted, Signals};
 use crate::state::{Directory, LabState};
@@ -235,6 +236,7 @@ fn trial(
     load: f64,
     signals: &Signals,
 ) -> Result<Trial, LoadError> {
+    let record = &held::now(directory, record)?;
     let nodes = &record.blueprint.nodes;
     let n = nodes.len();
     if n < 2 {

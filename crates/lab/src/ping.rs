@@ -11,6 +11,7 @@ use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
 use tresse_frame::echo;
 
+use crate::held;
 use crate::netns::{self, NetnsError};
 use crate::run::{self, RunError};
 use crate::state::{Directory, LabState};
@@ -91,12 +92,13 @@ impl From<NetnsError> for PingError {
 }
 
 /// Sends ICMP echo requests between all ordered pairs of different nodes that the options select,
-/// and reports which pairs answered.
+/// and reports which pairs answered. Asked are the addresses that the nodes have now.
 pub fn ping(
     directory: &Directory,
     record: &LabState,
     options: &PingOptions,
 ) -> Result<PingReport, PingError> {
+    let record = &held::now(directory, record)?;
     let nodes = &record.blueprint.nodes;
     for name in [&options.from, &options.to].into_iter().flatten() {
         if !nodes.iter().any(|n| n.name == *name) {

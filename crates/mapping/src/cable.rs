@@ -44,3 +44,16 @@ impl PortAt {
         }
     }
 }
+
+impl SeenCable {
+    /// `the cable from s1 port p3 to s2 port p1 (both ends say so)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let by = match self.by {
+            SeenBy::BothEnds => "both ends say so",
+            SeenBy::OneEnd => "one end says so",
+            SeenBy::ForwardingTables => "forwarding tables say so",
+        };
+        format!("the cable from {} to {} ({by})", self.a.words(), self.b.words())
+    }
+}

@@ -14,3 +14,4 @@ mod port;
 pub mod remap;
 pub mod table;
 pub mod wires;
+pub mod without;

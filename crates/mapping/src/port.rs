@@ -64,14 +64,45 @@ pub(crate) fn without_unit(port: &str) -> &str {
 /// Whether two spellings are one port of one switch: `Gi1/0/7` and `GigabitEthernet1/0/7`.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     let (a, b) = (without_unit(a), without_unit(b));
-    if a.eq_ignore_ascii_case(b) {
-        return true;
-    }
-    let cut = |name: &str| name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
-    let ((a, a_number), (b, b_number)) = (a.split_at(cut(a)), b.split_at(cut(b)));
-    let (a, b) = (a.trim_end().to_ascii_lowercase(), b.trim_end().to_ascii_lowercase());
-    let short = a.len().min(b.len()) >= 2 && (a.starts_with(&b) || b.starts_with(&a));
-    short && !a_number.is_empty() && a_number == b_number
+    a.eq_ignore_ascii_case(b)
+        || is_short(letters(a), letters(b))
+            && !number_part(a).is_empty()
+            && number_part(a) == number_part(b)
+}
+
+/// Whether two names are spelt alike and have other numbers, so that they are two ports: `Gi1/0/7` and `Gi1/0/8`. Numbers
+/// alone say nothing: one may count otherwise than the other.
+pub(crate) fn differ(a: &str, b: &str) -> bool {
+    let (a, b) = (without_unit(a), without_unit(b));
+    let (x, y) = (letters(a), letters(b));
+    let alike = !x.is_empty() && x.eq_ignore_ascii_case(y) || is_short(x, y);
+    let number = |name: &str| {
+        let number = number_part(name);
+        !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b"/:.-".contains(&b))
+    };
+    alike && number(a) && number(b) && number_part(a) != number_part(b)
+}
+
+/// What comes before the first digit of a port's name.
+fn letters(name: &str) -> &str {
+    name[..digit(name)].trim_end()
+}
+
+/// A port's name from its first digit on: `1/0/7` of `Gi1/0/7`. Names that are the [`same`] have the same.
+pub(crate) fn number_part(name: &str) -> &str {
+    let name = without_unit(name);
+    &name[digit(name)..]
+}
+
+/// Where the first digit of a name is; its end if it has none.
+fn digit(name: &str) -> usize {
+    name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len())
+}
+
+/// Whether one of two words is the beginning of the other.
+fn is_short(a: &str, b: &str) -> bool {
+    let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
+    a.len().min(b.len()) >= 2 && (a.starts_with(&b) || b.starts_with(&a))
 }
 
 /// A MAC in any of the spellings of switches: `02:00:00:00:00:01`, `02-00-00-00-00-01`, `0200.0000.0001`.
@@ -122,6 +153,9 @@ mod tests {
         assert!(same("Gi1/0/7", "GigabitEthernet1/0/7") && same("Et3/1", "ethernet3/1"));
         assert!(same("xe-0/0/3.0", "xe-0/0/3") && same("p1", "p1"));
         assert!(!same("Gi1/0/7", "Gi1/0/17") && !same("Gi1/0/7", "Te1/0/7") && !same("7", "17"));
+        assert!(differ("Gi1/0/7", "GigabitEthernet1/0/8") && differ("p7", "p17"));
+        assert!(!differ("Gi1/0/7", "GigabitEthernet1/0/7") && !differ("502", "7"));
+        assert!(!differ("p5-to-s0", "p7") && !differ("Gi1/0/7", "502"));
         let wanted = Mac([2, 0, 0x5e, 0, 0x10, 1]);
         for text in ["02:00:5e:00:10:01", "02-00-5E-00-10-01", "0200.5e00.1001"] {
             assert_eq!(mac(text), Some(wanted));

@@ -22,6 +22,8 @@ pub struct SwitchTable {
     pub learned: Vec<Learned>,
     /// MACs of the switch itself, each with the port that has it; empty for the switch as a whole.
     pub own: BTreeMap<Mac, String>,
+    /// Ports that are left out, so that nothing above names them.
+    pub(crate) left_out: BTreeSet<String>,
     /// How the names of its ports are numbered.
     pub(crate) numbering: Numbering,
 }
@@ -97,6 +99,8 @@ impl SwitchTable {
     pub(crate) fn ports(&self) -> BTreeSet<&str> {
         let heard = self.neighbours.iter().map(|n| n.port.as_str());
         let own = self.own.values().filter(|port| !port.is_empty()).map(String::as_str);
-        heard.chain(self.learned.iter().map(|l| l.port.as_str())).chain(own).collect()
+        let left = self.left_out.iter().map(String::as_str);
+        let learned = self.learned.iter().map(|l| l.port.as_str());
+        heard.chain(learned).chain(own).chain(left).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use tresse_mapping::pasted::{self, MOST_BYTES, PastedError};
@@ -21,6 +22,14 @@ pub enum DirectoryError {
         /// Why not.
         #[source]
         source: io::Error,
+    },
+    /// It is a pipe, a socket or a device, which may have no end.
+    #[error("{}: it is {what}, not a file\n  help: take it out of the directory", path.display())]
+    NoFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
     },
     /// There is no file.
     #[error("{}: no file in it: it needs one for each switch, named after the switch", path.display())]
@@ -67,6 +76,9 @@ pub fn pasted(directory: &Path) -> Result<Vec<SwitchTable>, DirectoryError> {
         if name.starts_with('.') || path.is_dir() {
             continue;
         }
+        if let Some(what) = other(&path).map_err(unreadable(&path))? {
+            return Err(DirectoryError::NoFile { path, what });
+        }
         let ending = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending));
         files.push((ending.unwrap_or(&name).to_owned(), path));
     }
@@ -82,11 +94,20 @@ pub fn pasted(directory: &Path) -> Result<Vec<SwitchTable>, DirectoryError> {
         let mut bytes = Vec::new();
         let file = File::open(&path).map_err(unreadable(&path))?;
         file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable(&path))?;
-        // Descriptions may be in any encoding.
-        let text = String::from_utf8_lossy(&bytes);
-        pasted::read(&name, &text).map_err(|source| DirectoryError::Pasted { path, source })
+        pasted::read_bytes(&name, &bytes).map_err(|source| DirectoryError::Pasted { path, source })
     };
     files.into_iter().map(read).collect()
+}
+
+/// What is at this path, if it is no file: opening a pipe waits for who writes.
+fn other(path: &Path) -> io::Result<Option<&'static str>> {
+    let kind = fs::metadata(path)?.file_type();
+    Ok(match () {
+        () if kind.is_file() => None,
+        () if kind.is_fifo() => Some("a pipe"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("a device"),
+    })
 }
 
 #[cfg(test)]
@@ -116,6 +137,16 @@ mod tests {
             error.contains("s0.json: s0: no table") && error.contains("help: paste"),
             "{error}"
         );
+        write("s0.json", &[0xff, 0xfe, b'a', 0]);
+        assert!(names().unwrap_err().to_string().contains("s0.json: s0: its text is UTF-16"));
+        fs::remove_file(directory.path().join("s0.json")).unwrap();
+        // Neither is opened: a pipe without a writer would wait, the device has no end.
+        let pipe = directory.path().join("s2");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(names().unwrap_err().to_string().contains("s2: it is a pipe, not a file"));
+        fs::remove_file(&pipe).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &pipe).unwrap();
+        assert!(names().unwrap_err().to_string().contains("s2: it is a device, not a file"));
         assert!(matches!(
             pasted(&directory.path().join("x")),
             Err(DirectoryError::Unreadable { .. })

@@ -5,7 +5,8 @@
 mod access;
 mod directory;
 mod snmp;
+mod source;
 
-pub use access::{AccessError, SnmpAccess};
-pub use directory::{DirectoryError, pasted};
-pub use snmp::{Asked, ask};
+pub use access::AccessError;
+pub use directory::DirectoryError;
+pub use source::{Source, SourceError};

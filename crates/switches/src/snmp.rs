@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tresse_mapping::mib::{self, Row, Value};
 use tresse_mapping::table::SwitchTable;
 
-use crate::SnmpAccess;
+use crate::access::SnmpAccess;
 
 /// How long an answer may take, and how often a request is repeated.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -69,17 +69,32 @@ impl NodeEncoding {
 /// names none: `coordinates` on a P-Mesh, a direct torus and a direct mesh, where all prefixes have enough bits.
 #[must_use]
 pub fn default_layout(kind: &TopologyShape, prefixes: &[Prefix]) -> AddressLayout {
+    match grid(kind).is_some() && too_small(kind, prefixes).is_none() {
+        true => AddressLayout::Coordinates,
+        false => AddressLayout::Sequential,
+    }
+}
+
+/// Returns the first of these prefixes that keeps a new fabric of this kind from addresses by coordinates, with the
+/// encoding that it has no room for.
+#[must_use]
+pub fn too_small<'a>(
+    kind: &TopologyShape,
+    prefixes: &'a [Prefix],
+) -> Option<(&'a Prefix, NodeEncoding)> {
+    let encoding = grid(kind)?;
+    Some((prefixes.iter().find(|prefix| !encoding.fits(prefix))?, encoding))
+}
+
+/// The encoding of the kinds whose new fabrics have addresses by coordinates.
+fn grid(kind: &TopologyShape) -> Option<NodeEncoding> {
     let grid = matches!(
         kind,
         TopologyShape::Pmesh { .. }
             | TopologyShape::DirectMesh { .. }
             | TopologyShape::DirectTorus { .. }
     );
-    let encoding = NodeEncoding::of(kind).filter(|_| grid);
-    match encoding.is_some_and(|encoding| prefixes.iter().all(|prefix| encoding.fits(prefix))) {
-        true => AddressLayout::Coordinates,
-        false => AddressLayout::Sequential,
-    }
+    NodeEncoding::of(kind).filter(|_| grid)
 }
 
 /// Returns ceil(log2 n), the number of bits for n values.
@@ -136,7 +151,9 @@ mod tests {
         let grid = pmesh(&[4, 4], &[4, 4]);
         assert_eq!(layout(&grid, &["10.77.0.0/27", "fd77::/64"]), AddressLayout::Coordinates);
         assert_eq!(layout(&grid, &["10.77.0.0/28", "fd77::/64"]), AddressLayout::Sequential);
-        let encoding = NodeEncoding::of(&grid).unwrap();
+        let prefixes = ["10.77.0.0/28", "fd77::/64"].map(|p| p.parse().unwrap());
+        let (prefix, encoding) = too_small(&grid, &prefixes).unwrap();
+        assert_eq!((prefix.to_string(), encoding.bits()), ("10.77.0.0/28".into(), 5));
         assert_eq!(encoding.longest_prefix(&"10.77.0.0/28".parse().unwrap()), 27);
         let ring = TopologyShape::Ring { nodes: 4 };
         assert_eq!(layout(&ring, &["10.77.0.0/16"]), AddressLayout::Sequential);

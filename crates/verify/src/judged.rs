@@ -4,6 +4,7 @@
 use tresse_plan::{Longer, Plan};
 use tresse_topology::Channel;
 use tresse_topology::cluster::TopologyShape;
+use tresse_topology::coordinates::too_small;
 
 use super::names::pair_name;
 use super::{Finding, Survey, limits};
@@ -93,9 +94,25 @@ pub(super) fn not_used(plan: &Plan) -> Vec<Finding> {
 pub(super) fn renumbered(plan: &Plan) -> Option<Finding> {
     let (nodes, all) = (plan.renumbered(), plan.cluster().nodes.len());
     let message = "another address than tresse.lock has: programs and /etc/hosts know the old ones. \
-                   `[addressing] layout` and `grow_to` decide it";
+                   `[addressing] layout` and `grow_to` decide it. A rollout refuses addresses that nodes exchange: then give \
+                   `nodes` and `nics` other prefixes in the same step, or run `tresse withdraw` on every node first";
     let object = format!("{nodes} of {all} nodes");
     (nodes > 0).then(|| Finding { kind: "renumbered", object, message: message.into() })
+}
+
+/// Nodes that are numbered one after the other, as their prefix has no room for coordinates.
+pub(super) fn sequential(plan: &Plan) -> Option<Finding> {
+    let cluster = plan.cluster();
+    let asked = plan.names_layout();
+    let (prefix, encoding) =
+        too_small(&cluster.kind, &cluster.addressing.nodes).filter(|_| !asked)?;
+    let (bits, longest) = (encoding.bits(), encoding.longest_prefix(prefix));
+    let message = format!(
+        "too small for node addresses by coordinates, which take {bits} bits: nodes are numbered one after the other, and \
+         each has a route of its own. Give `[addressing] nodes` a /{longest} or larger before the first rollout (a later \
+         change gives nodes other addresses), or write `layout = \"sequential\"` if that is what you want"
+    );
+    Some(Finding { kind: "sequential-addresses", object: prefix.to_string(), message })
 }
 
 fn deadlock(plan: &Plan, cycle: &[[String; 2]], lossless: bool, primaries_free: bool) -> Finding {

@@ -25,6 +25,7 @@ pub const ROUTED: Tests = &[
         drained("[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n", &["s4"], &["s4:"]);
     }),
     ("routed_rollouts_are_everywhere_or_nowhere", rolled_out_or_not),
+    ("routed_growth_beyond_grow_to_takes_other_prefixes", renumbered),
 ];
 
 pub const SWITCHED: Tests = &[
@@ -209,6 +210,37 @@ fn rolled_out_or_not() {
     lab.now = next;
     eventually("in sync", 60, || lab.in_sync());
     assert_eq!(silent(&lab), []);
+}
+
+/// More room for growth gives nodes of a P-Mesh addresses that others had: refused with the remedy, which holds. The lab asks the
+/// addresses that nodes have then.
+fn renumbered() {
+    let text = |grow_to: u32, more: &str| {
+        let kind = format!("kind = \"pmesh\", dims = [3, 3], grow_to = [{grow_to}, {grow_to}]");
+        format!("[fabric]\ntopology = {{ {kind} }}\n{more}")
+    };
+    let lab = Lab::up(&text(3, ""), &[]);
+    eventually("in sync", 60, || lab.in_sync());
+    let rollout = |text: &str| {
+        let file = lab.cluster_file(&Planned::new(text, &lab.now.lock));
+        let launcher = ["--launcher", "netns", "--lab", lab.name()];
+        program::run([&["rollout", &file], &launcher[..]].concat())
+    };
+    let refused = rollout(&text(9, ""));
+    let words = String::from_utf8_lossy(&refused.stdout);
+    assert_eq!(refused.status.code(), Some(1), "{words}");
+    let remedy = "give `[addressing] nodes` and `nics` prefixes apart from those in force";
+    assert!(words.contains("would reach another node") && words.contains(remedy), "{words}");
+    let all = |lab: &Lab| {
+        let (words, ok) = lab.verb(&["ping", "--fast"]);
+        if ok { Ok(()) } else { Err(words) }
+    };
+    all(&lab).unwrap();
+    let apart = "[addressing]\nnodes = \"10.79.0.0/16\"\nnics = \"10.80.0.0/16\"\n";
+    let done = rollout(&text(9, apart));
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    eventually("all pairs answer by the new addresses", 60, || all(&lab));
+    assert!(lab.run("n4", "ip -br address show tresse0").contains("10.79.0."));
 }
 
 /// Switches first get the VLANs of both plans, as `export --keep` writes them.

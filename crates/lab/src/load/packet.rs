@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use nix::sys::socket::{getsockopt, sockopt};
 
 use super::{LoadError, PORT, Traffic};
+use crate::held;
 use crate::netns;
 use crate::state::{Directory, LabState};
 
@@ -23,6 +24,7 @@ pub fn packet_bytes(
     traffic: &Traffic,
     asked: Option<usize>,
 ) -> Result<usize, LoadError> {
+    let record = &held::now(directory, record)?;
     let nodes = &record.blueprint.nodes;
     let address = |node: usize| nodes[node].addresses.first().copied().filter(IpAddr::is_ipv4);
     let mut least = asked.unwrap_or(LARGEST);

@@ -41,7 +41,8 @@ impl Discovered<'_> {
     /// As [`DraftError`] lists.
     pub fn draft(&self) -> Result<String, DraftError> {
         let hosts = self.hosts.len();
-        let nothing = self.ends.values().all(|end| matches!(end, End::Unknown | End::Unplugged));
+        let is_none = |end: &End| matches!(end, End::Unknown | End::Unplugged | End::LeftOut(_));
+        let nothing = self.ends.values().all(is_none);
         if nothing && self.wires.cables.is_empty() {
             return Err(DraftError::Nothing { hosts });
         }
@@ -59,7 +60,14 @@ impl Discovered<'_> {
     fn head(&self) -> String {
         let mut text =
             "# A draft by `tresse discover`: look through it before it is used.\n".to_owned();
+        for words in &self.wires.left_out {
+            let _ = writeln!(text, "# left out: {}", comment(words));
+        }
         for (at, end) in &self.ends {
+            if let End::LeftOut(port) = end {
+                let (nic, port) = (self.name(*at), comment(&port.words()));
+                let _ = writeln!(text, "# left out: {nic}, which is at {port} or behind it");
+            }
             let why = match end {
                 End::Unknown => "has carrier, and nothing says where its cable ends: left out",
                 End::Unplugged => "has no carrier: left out",

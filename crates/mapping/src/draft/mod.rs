@@ -22,9 +22,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use tresse_base::units::Mac;
 use tresse_topology::Components;
 
+use crate::cable::{PortAt, SeenCable};
 use crate::host::{DiscoveredHost, DiscoveredNic, LldpSender};
 use crate::wires::Wires;
 
@@ -40,10 +42,36 @@ enum End {
     Peer(At),
     /// At a switch that sends no LLDP. All NICs on that switch share this first NIC.
     Silent(At),
+    /// At or behind a port of a switch that is left out.
+    LeftOut(PortAt),
     /// At something that sends nothing.
     Unknown,
     /// Nowhere: there is no carrier.
     Unplugged,
+}
+
+/// A draft of a cluster file, with what it was made of.
+#[derive(Debug, Serialize)]
+pub struct Drafted<'a> {
+    /// Format of this object.
+    pub format: u32,
+    /// The cluster file.
+    pub cluster: &'a str,
+    /// The cables between switches.
+    pub cables: &'a [SeenCable],
+    /// In words, what could not be seen, and what is not believed.
+    pub unseen: &'a [String],
+    /// In words, the ports and switches that are left out.
+    pub left_out: &'a [String],
+}
+
+impl<'a> Drafted<'a> {
+    /// A draft of these wires.
+    #[must_use]
+    pub fn of(format: u32, cluster: &'a str, wires: &'a Wires) -> Self {
+        let Wires { cables, unseen, left_out, .. } = wires;
+        Self { format, cluster, cables, unseen, left_out }
+    }
 }
 
 /// The result of a discovery: for each NIC of the nodes the place where its cable ends, as far as the LLDP frames that
@@ -111,8 +139,18 @@ impl<'a> Discovered<'a> {
             let mac = hosts[at.0].nics[at.1].mac;
             match (&end, wires.stations.get(&mac)) {
                 (End::Switch { device, port }, _) => {
-                    let device = wires.name_of(device).to_owned();
-                    *end = End::Switch { device, port: port.clone() };
+                    let (device, port) = (wires.name_of(device).to_owned(), port.clone());
+                    *end = match wires.is_left_out(&device, &port) {
+                        true => End::LeftOut(PortAt { switch: device, port }),
+                        false => End::Switch { device, port },
+                    };
+                }
+                (End::Unknown | End::Silent(_) | End::Peer(_), None)
+                    if wires.behind_left_out(mac).is_some() =>
+                {
+                    end.clone_from(
+                        &wires.behind_left_out(mac).cloned().map_or(End::Unknown, End::LeftOut),
+                    );
                 }
                 (End::Unknown | End::Silent(_) | End::Peer(_), Some(port)) => {
                     *end = End::Switch { device: port.switch.clone(), port: port.port.clone() };
@@ -129,6 +167,15 @@ impl<'a> Discovered<'a> {
     pub fn port_of(&self, host: usize, nic: usize) -> Option<(&str, &str)> {
         match self.ends.get(&(host, nic))? {
             End::Switch { device, port } => Some((device, port)),
+            _ => None,
+        }
+    }
+
+    /// The port that is left out at or behind which a NIC is, by host and NIC.
+    #[must_use]
+    pub fn left_out(&self, host: usize, nic: usize) -> Option<&PortAt> {
+        match self.ends.get(&(host, nic))? {
+            End::LeftOut(at) => Some(at),
             _ => None,
         }
     }

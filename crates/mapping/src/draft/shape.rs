@@ -34,7 +34,7 @@ pub(super) fn recognise(found: &Discovered<'_>) -> Option<Shape> {
                     return None;
                 }
             }
-            End::Unplugged => {}
+            End::Unplugged | End::LeftOut(_) => {}
             _ => return None,
         }
     }

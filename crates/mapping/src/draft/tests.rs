@@ -345,3 +345,40 @@ proptest! {
         }
     }
 }
+
+/// NICs at ports that are left out, by what they hear and by the forwarding table, are no part of the draft, and named.
+#[test]
+fn nics_at_ports_that_are_left_out_are_named() {
+    let sender = LldpSender {
+        device: "core.lab".into(),
+        port: "Gi1/0/7".into(),
+        mac: Mac([2, 9, 0, 0, 0, 1]),
+        flooded: false,
+    };
+    let nic = |name: &str, last, heard: Vec<LldpSender>| DiscoveredNic {
+        name: name.into(),
+        mac: mac(0, last),
+        carrier: true,
+        heard,
+    };
+    let nics = vec![nic("eth0", 1, vec![]), nic("eth1", 2, vec![sender]), nic("eth2", 3, vec![])];
+    let hosts = [DiscoveredHost { name: "n0".into(), nics }];
+    let mut table = SwitchTable { fdb: true, ..SwitchTable::new("s0") };
+    for (port, last) in [("p1", 1), ("p48", 3)] {
+        let learned = crate::table::Learned { port: port.into(), mac: mac(0, last), vid: None };
+        table.learn(learned);
+    }
+    let without = crate::without::Without::new(["core", "s0:48"].map(str::to_owned));
+    let wires = Wires::without(vec![table], &hosts, vec![], &without).unwrap();
+    let text = Discovered::of(&hosts, &wires).draft().unwrap();
+    for words in [
+        "# left out: core.lab with all its ports\n",
+        "# left out: s0 port p48\n",
+        "# left out: n0:eth1, which is at core.lab port Gi1/0/7 or behind it\n",
+        "# left out: n0:eth2, which is at s0 port p48 or behind it\n",
+    ] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    let cluster = parsed(&text);
+    assert_eq!((cluster.switches.len(), cluster.nodes[0].nics.len()), (1, 1));
+}

@@ -20,10 +20,33 @@ pub(super) enum Columns {
     /// `ge-0/0/1           -                   2c:6b:f5:a1:c2:c0   ge-0/0/1           vmx2`
     Junos { parent: bool },
     /// A forwarding table of any vendor: each line has a MAC, and a port after it.
-    Stations(Numbering),
+    Stations(Kind),
     /// Open vSwitch's, where the port comes before the MAC.
     /// `    1     0  50:54:00:00:00:01    3`
     Ovs,
+}
+
+/// How a forwarding table marks entries that nobody has learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// By words: `STATIC`, `Static`. IOS, EOS, and others.
+    Words,
+    /// By words; SONiC, whose ports count otherwise.
+    Sonic,
+    /// By flags behind the MAC: S static, P persistent; or the word `Static`.
+    Junos,
+    /// By flags before the MAC: D is learned, L the switch's own.
+    RouterOs,
+}
+
+impl Kind {
+    const fn numbering(self) -> Numbering {
+        match self {
+            Self::Words | Self::RouterOs => Numbering::FromOne,
+            Self::Sonic => Numbering::Sonic,
+            Self::Junos => Numbering::FromZero,
+        }
+    }
 }
 
 impl Columns {
@@ -64,23 +87,25 @@ impl Columns {
         if low.starts_with("ethernet switching table")
             || low.starts_with("ethernet-switching table")
         {
-            return Some(Self::Stations(Numbering::FromZero));
+            return Some(Self::Stations(Kind::Junos));
         }
         if has("no.") && has("macaddress") && has("port") {
-            return Some(Self::Stations(Numbering::Sonic));
+            return Some(Self::Stations(Kind::Sonic));
+        }
+        if has("mac-address") && has("on-interface") {
+            return Some(Self::Stations(Kind::RouterOs));
         }
         let stations = (low.contains("mac address") || low.contains("destination address"))
-            && (has("ports") || has("port"))
-            || has("mac-address") && has("on-interface");
-        stations.then_some(Self::Stations(Numbering::FromOne))
+            && (has("ports") || has("port"));
+        stations.then_some(Self::Stations(Kind::Words))
     }
 
     /// Notes in the table of the switch what it is about to get.
     pub(super) fn announce(&self, table: &mut SwitchTable) {
         match self {
-            Self::Stations(numbering) => {
+            Self::Stations(kind) => {
                 table.fdb = true;
-                self.number(*numbering, table);
+                self.number(kind.numbering(), table);
             }
             Self::Ovs => table.fdb = true,
             Self::Sonic { .. } => {
@@ -141,15 +166,17 @@ impl Columns {
                 }
             }
             Self::Junos { parent } => junos(line, parent, table),
-            Self::Stations(_) => station(line, table),
+            Self::Stations(kind) => station(line, kind, table),
             Self::Ovs => {
                 let words: Vec<&str> = line.split_whitespace().collect();
-                if let [on, vid, mac, _] = words[..]
+                if let [on, vid, mac, age] = words[..]
                     && let Some(mac) = port::mac(mac)
                 {
                     let vid = vid.parse().ok().filter(|vid| *vid != 0);
                     match on {
                         "LOCAL" => _ = table.own.insert(mac, String::new()),
+                        // `ovs-appctl fdb/add` made it.
+                        _ if age.eq_ignore_ascii_case("static") => {}
                         _ => table.learn(Learned { port: on.to_owned(), mac, vid }),
                     }
                 }
@@ -203,8 +230,9 @@ fn junos(line: &str, parent: bool, table: &mut SwitchTable) {
 }
 
 /// A line with a MAC: the VID is the number before it, else the first number behind it or behind `Vlan`; the port is
-/// the first word behind it that begins with a letter and has a digit.
-fn station(line: &str, table: &mut SwitchTable) {
+/// the first word behind it that begins with a letter and has a digit. Only what was learned is a sighting: an entry that
+/// somebody wrote says where a station should be.
+fn station(line: &str, kind: Kind, table: &mut SwitchTable) {
     let words: Vec<&str> = line.split_whitespace().take(24).collect();
     let found = words.iter().enumerate().find_map(|(k, word)| Some((k, port::mac(word)?)));
     let Some((at, mac)) = found else { return };
@@ -216,13 +244,23 @@ fn station(line: &str, table: &mut SwitchTable) {
         let mut chars = word.chars();
         chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.any(|c| c.is_ascii_digit())
     };
-    let Some(on) = after.iter().find(is_port) else {
-        // `CPU`, `Router`, `Switch`: the switch's own.
-        if after.iter().any(|word| matches!(*word, "CPU" | "Router" | "Switch")) {
-            table.own.insert(mac, String::new());
-        }
+    let is_one_of =
+        |all: &[&str]| after.iter().any(|w| all.iter().any(|one| w.eq_ignore_ascii_case(one)));
+    let on = after.iter().find(is_port);
+    // The switch's own.
+    if is_one_of(&["self"]) || on.is_none() && is_one_of(&["cpu", "router", "switch"]) {
+        table.own.insert(mac, String::new());
         return;
-    };
+    }
+    let flag = after.first().copied().unwrap_or_default();
+    let is_flagged = flag.bytes().all(|b| b.is_ascii_uppercase() || b == b',')
+        && flag.split(',').any(|flag| matches!(flag, "S" | "P"));
+    if is_one_of(&["static", "permanent", "management", "mgmt"])
+        || kind == Kind::Junos && is_flagged
+    {
+        return;
+    }
+    let Some(on) = on else { return };
     let between = after.iter().take_while(|word| *word != on);
     let behind = || between.filter_map(number).find(vid);
     let vid = before.last().and_then(number).filter(vid).or_else(behind);
@@ -233,7 +271,10 @@ fn station(line: &str, table: &mut SwitchTable) {
         _ => String::new(),
     };
     let on = port::without_unit(on).to_owned();
-    line::host(&flags, Learned { port: on, mac, vid }, table);
+    let learned = kind != Kind::RouterOs || flags.contains(['D', 'L']);
+    if learned {
+        line::host(&flags, Learned { port: on, mac, vid }, table);
+    }
 }
 
 /// Flags of RouterOS: D dynamic, L local, E external, X disabled, I invalid.

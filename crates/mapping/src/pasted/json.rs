@@ -112,8 +112,8 @@ fn bridge(value: &Value, table: &mut SwitchTable) {
         return;
     };
     let vid = value.get("vlan").and_then(Value::as_u64).and_then(|vid| u16::try_from(vid).ok());
-    let permanent = text(value, "state").as_deref() == Some("permanent");
-    line::entry(mac, &dev, vid, permanent, value.get("master").is_some(), table);
+    let state = text(value, "state").unwrap_or_default();
+    line::entry(mac, &dev, vid, &state, value.get("master").is_some(), table);
 }
 
 fn eos_row(row: &Value) -> Option<Neighbour> {
@@ -144,5 +144,9 @@ fn eos_detail(on: &str, one: &Value) -> Neighbour {
 fn eos_station(entry: &Value) -> Option<Learned> {
     let vid = entry.get("vlanId").and_then(Value::as_u64).and_then(|vid| u16::try_from(vid).ok());
     let mac = port::mac(&text(entry, "macAddress")?)?;
+    let kind = text(entry, "entryType").unwrap_or_default().to_ascii_lowercase();
+    if kind.contains("static") {
+        return None;
+    }
     Some(Learned { port: text(entry, "interface")?, mac, vid })
 }

@@ -10,6 +10,7 @@ use crate::table::{Learned, Neighbour, SwitchTable};
 /// 22:3e:b1:04:72:d6 dev p1 vlan 100 master br0
 /// 02:3f:31:e2:e4:c8 dev p1 master br0 permanent
 /// 01:80:c2:00:00:0e dev p1 self permanent
+/// 02:54:00:00:00:02 dev p1 vlan 100 master br0 static
 /// ```
 pub(super) fn fdb(line: &str, table: &mut SwitchTable) -> bool {
     let words: Vec<&str> = line.split_whitespace().take(24).collect();
@@ -21,26 +22,29 @@ pub(super) fn fdb(line: &str, table: &mut SwitchTable) -> bool {
     let has = |flag: &str| words[3..].contains(&flag);
     let after = |key: &str| words.windows(2).find(|pair| pair[0] == key).map(|pair| pair[1]);
     let vid = after("vlan").and_then(|vid| vid.parse().ok());
-    entry(mac, dev, vid, has("permanent"), after("master").is_some(), table);
+    let state = ["permanent", "static"].into_iter().find(|state| has(state)).unwrap_or_default();
+    entry(mac, dev, vid, state, after("master").is_some(), table);
     true
 }
 
-/// An entry of a Linux bridge: learned or, if permanent and not of a group, the port's own MAC.
+/// An entry of a Linux bridge: learned; or, if `permanent` and not of a group, the port's own MAC; or `static`, written by
+/// somebody. Entries of the port itself (`self` alone) are none of the bridge.
 pub(super) fn entry(
     mac: Mac,
     dev: &str,
     vid: Option<u16>,
-    permanent: bool,
+    state: &str,
     of_bridge: bool,
     table: &mut SwitchTable,
 ) {
     table.fdb = true;
-    if permanent {
-        if mac.0[0] & 1 == 0 {
+    match state {
+        "permanent" if of_bridge && mac.0[0] & 1 == 0 => {
             table.own.insert(mac, dev.to_owned());
         }
-    } else if of_bridge {
-        table.learn(Learned { port: dev.to_owned(), mac, vid });
+        "permanent" | "static" => {}
+        _ if of_bridge => table.learn(Learned { port: dev.to_owned(), mac, vid }),
+        _ => {}
     }
 }
 
@@ -54,6 +58,8 @@ pub(super) fn entry(
 pub(super) struct Record {
     fields: Vec<(String, String)>,
     flags: String,
+    /// Whether it began with a number and flags.
+    has_flags: bool,
 }
 
 /// The most fields of a record.
@@ -69,6 +75,7 @@ impl Record {
         if starts {
             self.end(table);
             self.flags = words[1..first.max(1)].concat();
+            self.has_flags = true;
         } else if self.fields.is_empty() {
             return false;
         }
@@ -81,6 +88,7 @@ impl Record {
     pub(super) fn end(&mut self, table: &mut SwitchTable) {
         let fields = std::mem::take(&mut self.fields);
         let flags = std::mem::take(&mut self.flags);
+        let has_flags = std::mem::take(&mut self.has_flags);
         let of = |key: &str| {
             let found = fields.iter().find(|(name, _)| name == key);
             found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
@@ -89,6 +97,10 @@ impl Record {
         if let Some(on) = of("on-interface") {
             table.fdb = true;
             let vid = of("vid").and_then(|vid| vid.parse().ok());
+            // Without D somebody wrote it; earlier releases have no D, but an age.
+            if has_flags && !flags.contains(['D', 'L']) && of("age").is_none() {
+                return;
+            }
             host(&flags, Learned { port: on.to_owned(), mac, vid }, table);
         } else if let (Some(interfaces), true) = (of("interface"), neighbour(&fields)) {
             table.lldp = true;

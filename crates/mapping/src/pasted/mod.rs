@@ -46,12 +46,32 @@ pub enum PastedError {
         /// The switch's name.
         name: String,
     },
+    /// The text is in another encoding.
+    #[error(
+        "{name}: its text is UTF-16\n  help: save it as UTF-8, or `iconv -f UTF-16 -t UTF-8 FILE`"
+    )]
+    Utf16 {
+        /// The switch's name.
+        name: String,
+    },
     /// The text is too long.
     #[error("{name}: longer than {MOST_BYTES} bytes: paste the tables alone")]
     Long {
         /// The switch's name.
         name: String,
     },
+}
+
+/// Reads the bytes of a file of the switch `name`: text in UTF-8, with a byte order mark or without. Descriptions may be in
+/// any encoding.
+///
+/// # Errors
+/// As [`PastedError`] lists.
+pub fn read_bytes(name: &str, bytes: &[u8]) -> Result<SwitchTable, PastedError> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(PastedError::Utf16 { name: name.to_owned() });
+    }
+    read(name, &String::from_utf8_lossy(bytes))
 }
 
 /// Reads the text of the switch `name`. O(bytes).
@@ -65,7 +85,7 @@ pub fn read(name: &str, text: &str) -> Result<SwitchTable, PastedError> {
     let mut table = SwitchTable::new(name);
     let (mut columns, mut blocks) = (None, Blocks::default());
     let mut record = line::Record::default();
-    let (mut rest, mut tried) = (text, 0);
+    let (mut rest, mut tried) = (text.strip_prefix('\u{feff}').unwrap_or(text), 0);
     while !rest.is_empty() {
         if rest.trim_start().starts_with(['{', '[']) && tried < MOST_TRIED {
             let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();

@@ -232,6 +232,46 @@ fn routeros() {
     assert_eq!(table.own.len(), 1);
 }
 
+/// What `tresse export` writes, and other entries that nobody has learned, are no sightings.
+#[test]
+fn static_entries_are_no_sightings() {
+    for text in [
+        "Vlan    Mac Address       Type        Ports\n 100    0254.0000.0001    STATIC      Gi1/0/1\n 1  0254.0000.0002  SELF  Gi1/0/2\n",
+        "02:54:00:00:00:01 dev p1 vlan 100 master br0 static\n02:54:00:00:00:02 dev p1 self permanent\n",
+        r#"[{"mac":"02:54:00:00:00:01","ifname":"p1","vlan":100,"flags":[],"master":"br0","state":"static"}]"#,
+        r#"{"unicastTable":{"tableEntries":[{"vlanId":100,"macAddress":"02:54:00:00:00:01","interface":"Ethernet7","entryType":"static"}]}}"#,
+        "  No.    Vlan  MacAddress         Port        Type\n    1     100  02:54:00:00:00:01  Ethernet48  Static\n",
+        "Ethernet switching table : 1 entries, 1 learned\n  management  02:54:00:00:00:01   S    -   ge-0/0/5.0   0   0\n  v100  02:54:00:00:00:02   P,SE    -   ge-0/0/5.0   0   0\n",
+        " port  VLAN  MAC                Age\n    1   100  02:54:00:00:00:01  static\n",
+        "0    mac-address=02:54:00:00:00:01 vid=100 interface=ether4 bridge=bridge1 on-interface=ether4\n",
+        "#     MAC-ADDRESS        VID  ON-INTERFACE  BRIDGE \n0     02:54:00:00:00:01  100  ether4        bridge1\n",
+    ] {
+        let table = read_all(text);
+        assert!(table.fdb && table.learned.is_empty(), "{:?} of {text}", table.learned);
+    }
+    // A VLAN may have such a name, and records of older releases have no flag, but an age.
+    for text in [
+        "Ethernet switching table : 1 entries, 1 learned\n  static  02:54:00:00:00:01   D    -   ge-0/0/5.0   0   0\n",
+        "0 E  mac-address=02:54:00:00:00:01 on-interface=ether4 age=3s\n",
+    ] {
+        assert_eq!(read_all(text).learned.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn text_with_a_byte_order_mark() {
+    let marked = format!("\u{feff}{LLDPCLI}");
+    assert!(read_bytes("s1", marked.as_bytes()).unwrap().lldp);
+    let columns = "\u{feff}Device ID           Local Intf     Hold-time  Capability      Port ID\n\
+                   s2                  Gi1/0/23       120        B               Gi1/0/24\n";
+    assert_eq!(read_bytes("s1", columns.as_bytes()).unwrap().neighbours.len(), 1);
+    for order in [u16::to_le_bytes, u16::to_be_bytes] {
+        let wide: Vec<u8> = marked.encode_utf16().flat_map(order).collect();
+        let error = read_bytes("s1", &wide).unwrap_err().to_string();
+        assert!(error.contains("s1: its text is UTF-16") && error.contains("save it as UTF-8"));
+    }
+}
+
 #[test]
 fn other_text_is_refused_with_the_commands_to_use() {
     for text in ["", "hello: world\n", "{\"a\": 1}", "[[[[", "name mac\n02:54:00:00:00:01 x1\n"] {

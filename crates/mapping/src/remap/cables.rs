@@ -30,6 +30,10 @@ fn switches(look: &mut Look<'_>) -> Vec<Delta> {
         if look.seen.contains(&switch.name) || look.kept(&switch.name) {
             continue;
         }
+        if look.sight.wires.is_switch_left_out(&switch.name) {
+            look.unknown.push(format!("{}: it is left out, and stays in the draft", switch.name));
+            continue;
+        }
         match gone(look, index.into()) {
             Ok(why) => {
                 look.gone.insert(index.into());
@@ -121,6 +125,9 @@ fn is_same(seen: &[End; 2], file: &[End; 2]) -> bool {
 
 /// Why a cable that is not seen is gone, or why that is not known.
 fn missing(look: &Look<'_>, ends: &[End; 2]) -> Result<String, String> {
+    if ends.iter().any(|end| look.is_left_out(end)) {
+        return Err("it is left out, and stays in the draft".into());
+    }
     let mut deaf = Vec::new();
     for (here, there) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
         match look.at(here) {

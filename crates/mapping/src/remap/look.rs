@@ -67,8 +67,18 @@ impl<'a> Look<'a> {
         End { switch: switch.to_owned(), port }
     }
 
+    /// Whether a port of the cluster file, or its switch, is left out.
+    pub(super) fn is_left_out(&self, end: &End) -> bool {
+        let mut ports = self.sight.wires.ports_left_out();
+        self.sight.wires.is_switch_left_out(&end.switch)
+            || ports.any(|at| at.switch == end.switch && self.end(&at.switch, &at.port) == *end)
+    }
+
     /// What is at a port.
     pub(super) fn at(&self, end: &End) -> There {
+        if self.is_left_out(end) {
+            return There::Unseen;
+        }
         for [a, b] in &self.cables {
             for (here, there) in [(a, b), (b, a)] {
                 if here == end {

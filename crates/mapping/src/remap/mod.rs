@@ -22,7 +22,9 @@ mod sight;
 #[cfg(test)]
 mod tests;
 
-use tresse_plan::Plan;
+use std::path::PathBuf;
+
+use tresse_plan::{Comparison, Plan};
 use tresse_topology::cluster::TopologyShape;
 
 use self::change::Delta;
@@ -31,6 +33,7 @@ use self::look::Look;
 pub use self::report::Report;
 pub use self::sight::{RemapError, Sight};
 use crate::draft::Discovered;
+use crate::wires::Wires;
 
 /// The result of a comparison of file and wires.
 #[derive(Debug, Clone)]
@@ -81,6 +84,22 @@ impl Remap {
     /// [`RemapError::Form`].
     pub fn draft(&self, sight: Sight<'_>, text: &str) -> Result<String, RemapError> {
         draft::write(&self.deltas, sight, text)
+    }
+
+    /// What is printed of it: `drafts` are the paths of the drafts of file and lock, `silence` what kept the first node from
+    /// answering, if none did.
+    #[must_use]
+    pub fn report<'a>(
+        &'a self,
+        format: u32,
+        wires: &'a Wires,
+        comparison: Option<Comparison>,
+        drafts: [Option<PathBuf>; 2],
+        silence: Option<String>,
+    ) -> Report<'a> {
+        let (changes, unknown, left_out) = (&*self.changes, &*self.unknown, &*wires.left_out);
+        let ([cluster, lock], steps) = (drafts, Vec::new());
+        Report { format, changes, unknown, left_out, comparison, cluster, lock, steps, silence }
     }
 
     /// Counts for each change the pairs of nodes of which a path crosses the part: of the old plan for what went, of the

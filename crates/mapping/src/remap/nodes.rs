@@ -7,6 +7,7 @@ use tresse_base::units::Mac;
 
 use super::change::{Delta, End, Placed};
 use super::look::{Look, There};
+use crate::cable::PortAt;
 
 /// What became of a NIC of the file.
 enum Fate {
@@ -122,6 +123,14 @@ fn fate(look: &mut Look<'_>, node: NodeId, nic: usize) -> Fate {
             return Fate::Stays;
         }
         return Fate::Moved(to);
+    }
+    let port = own.and_then(|(host, own)| look.found.left_out(host, own));
+    if let Some(port) =
+        port.map(PortAt::words).or_else(|| look.is_left_out(&file).then(|| file.to_string()))
+    {
+        look.unknown
+            .push(format!("{name}: {port} is left out, and what the file says of it stays"));
+        return Fate::Stays;
     }
     if look.gone.contains(&wanted.switch) {
         return Fate::Gone(format!("{} is gone", file.switch));

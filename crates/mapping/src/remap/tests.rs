@@ -249,6 +249,43 @@ fn nics_move_and_what_is_kept_stays() {
     );
 }
 
+/// What is left out is not looked at: what the file says of it stays, and what is there does not come.
+#[test]
+fn what_is_left_out_stays_as_the_file_has_it() {
+    let cluster = cluster();
+    let mut world = World::of(&cluster);
+    // Another switch, and the ports that lead to it; a cable and a NIC of the file at ports that are left out.
+    world.switches.push("core".into());
+    world.cables.push([("core".into(), 1), ("s03".into(), 22)]);
+    world.cables.push([("core".into(), 2), ("s09".into(), 22)]);
+    let link = cluster.links[0];
+    let end = |port: Port| format!("{}:{}", cluster.switch(port.switch).name, port.port);
+    let nic = &cluster.nodes[7].nics[0];
+    let port = format!("{}:{}", cluster.switch(nic.switch).name, nic.port);
+    let names = ["core".to_owned(), end(link.a), port];
+    let hosts: Vec<_> = (0..world.nodes.len()).map(|node| world.host(node, true)).collect();
+    let tables: Vec<_> = world.switches.iter().map(|switch| world.table(switch, true)).collect();
+    let known: Vec<String> = cluster.switches.iter().map(|switch| switch.name.clone()).collect();
+    let keep = BTreeSet::new();
+    let of = |without: &crate::without::Without| {
+        let wires = Wires::without(tables.clone(), &hosts, known.clone(), without).unwrap();
+        let sight = Sight { cluster: &cluster, hosts: &hosts, keep: &keep, wires: &wires };
+        let remap = Remap::of(sight).unwrap();
+        (words(&remap), remap.unknown.join("\n"), wires.left_out)
+    };
+    let (changes, _, left_out) = of(&crate::without::Without::default());
+    assert_eq!((changes.len(), left_out.len()), (1, 0), "{changes:?}");
+    assert!(changes[0].starts_with("Added Switch core"));
+    let (changes, unknown, left_out) = of(&crate::without::Without::new(names));
+    assert!(changes.is_empty(), "{changes:?}");
+    assert!(left_out.iter().any(|words| words == "core with all its ports"), "{left_out:?}");
+    assert!(unknown.contains("it is left out, and stays in the draft"), "{unknown}");
+    assert!(
+        unknown.contains("n07 eth0: ")
+            && unknown.contains("is left out, and what the file says of it stays")
+    );
+}
+
 /// One station alone behind the port of a cable says nothing of the cable where nobody tells whom he hears, nor does an empty
 /// forwarding table say anything of nodes.
 #[test]

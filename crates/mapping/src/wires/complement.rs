@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::units::Mac;
+use tresse_topology::Components;
 
 use crate::cable::PortAt;
 use crate::table::SwitchTable;
@@ -22,17 +23,22 @@ pub(super) struct Shown {
     /// Pairs of ports that complement each other in some VLAN, of pairs of switches of which one at least does not tell
     /// its LLDP neighbours.
     pub(super) cables: BTreeSet<(PortAt, PortAt)>,
-    /// Switches without LLDP neighbours that do not know all stations of a VLAN that they have, each with how many it
-    /// lacks, and of how many.
+    /// Switches without LLDP neighbours that do not know all stations of a VLAN that the switches joined to them know,
+    /// each with how many it lacks, and of how many. Switches are joined if they know a station in common: each switch of
+    /// a flat neighbourhood knows its own NICs alone, and lacks none.
     pub(super) lacking: BTreeMap<String, (usize, usize)>,
+    /// Switches without LLDP neighbours that lack none of these, but know others in common with some switch while further
+    /// switches know more: with how many.
+    pub(super) apart: BTreeMap<String, usize>,
 }
 
-/// Compares all tables. O(VLANs x switches^2 x stations).
-pub(super) fn shown(tables: &[SwitchTable]) -> Shown {
+/// Compares all tables. Stations that are `left_out` count for nothing. O(VLANs x switches^2 x stations).
+pub(super) fn shown(tables: &[SwitchTable], left_out: &BTreeMap<Mac, PortAt>) -> Shown {
     let own: BTreeSet<Mac> = tables.iter().flat_map(|table| table.own.keys().copied()).collect();
     let mut of_vid: BTreeMap<Option<u16>, BTreeMap<usize, Ports<'_>>> = BTreeMap::new();
     for (at, table) in tables.iter().enumerate() {
-        for learned in table.learned.iter().filter(|learned| !own.contains(&learned.mac)) {
+        let counts = |mac: &Mac| !own.contains(mac) && !left_out.contains_key(mac);
+        for learned in table.learned.iter().filter(|learned| counts(&learned.mac)) {
             let ports = of_vid.entry(learned.vid).or_default().entry(at).or_default();
             ports.insert(learned.mac, &learned.port);
         }
@@ -41,13 +47,7 @@ pub(super) fn shown(tables: &[SwitchTable]) -> Shown {
     for switches in of_vid.values() {
         let stations: BTreeSet<Mac> =
             switches.values().flat_map(|ports| ports.keys().copied()).collect();
-        for (at, ports) in
-            switches.iter().filter(|(at, ports)| !tables[**at].lldp && ports.len() < stations.len())
-        {
-            let lack = (stations.len() - ports.len(), stations.len());
-            let known = shown.lacking.entry(tables[*at].name.clone()).or_insert(lack);
-            *known = lack.max(*known);
-        }
+        shown.name_lacks(tables, switches, stations.len());
         let all: Vec<(&usize, &Ports<'_>)> =
             switches.iter().filter(|(_, ports)| ports.len() == stations.len()).collect();
         for (k, (a, ports)) in all.iter().enumerate() {
@@ -66,6 +66,38 @@ pub(super) fn shown(tables: &[SwitchTable]) -> Shown {
         }
     }
     shown
+}
+
+impl Shown {
+    /// Notes which switches lack stations that the switches joined to them know, of `all` in this VLAN.
+    fn name_lacks(
+        &mut self,
+        tables: &[SwitchTable],
+        switches: &BTreeMap<usize, Ports<'_>>,
+        all: usize,
+    ) {
+        let mut parts = Components::new(tables.len());
+        let mut first: BTreeMap<Mac, usize> = BTreeMap::new();
+        for (at, mac) in switches.iter().flat_map(|(at, ports)| ports.keys().map(move |m| (at, m)))
+        {
+            parts.join(*first.entry(*mac).or_insert(*at), *at);
+        }
+        let mut of_part: BTreeMap<usize, usize> = BTreeMap::new();
+        for at in first.values() {
+            *of_part.entry(parts.root(*at)).or_default() += 1;
+        }
+        for (at, ports) in switches.iter().filter(|(at, _)| !tables[**at].lldp) {
+            let (name, of) = (tables[*at].name.clone(), of_part[&parts.root(*at)]);
+            let is_alone = switches.keys().all(|b| b == at || parts.root(*b) != parts.root(*at));
+            if ports.len() < of {
+                let known = self.lacking.entry(name).or_default();
+                *known = (of - ports.len(), of).max(*known);
+            } else if of < all && !is_alone {
+                let known = self.apart.entry(name).or_default();
+                *known = (all - of).max(*known);
+            }
+        }
+    }
 }
 
 /// The ports of two switches that complement each other: each station is behind one of the two and not behind the

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use tresse_base::units::Mac;
 
+use super::claims::{Claim, Strength};
+use crate::cable::PortAt;
 use crate::host::DiscoveredHost;
 use crate::port;
 use crate::table::{Neighbour, SwitchTable};
@@ -50,6 +52,24 @@ pub(super) fn alike(names: &[&str], device: &str) -> Option<usize> {
     only(&unqualified).or_else(|| only(&begins))
 }
 
+/// The known name that is like this one, or this one.
+pub(super) fn known_name<'a>(known: &'a [String], device: &'a str) -> &'a str {
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    alike(&names, device).map_or(device, |at| names[at])
+}
+
+/// The name of a switch that calls itself `device`: that of its table, else the known one.
+pub(super) fn name_of<'a>(
+    tables: &'a [SwitchTable],
+    known: &'a [String],
+    device: &'a str,
+) -> &'a str {
+    match named(tables, device) {
+        Some(at) => &tables[at].name,
+        None => known_name(known, device),
+    }
+}
+
 /// What is known by which a neighbour is told.
 pub(super) struct Names<'a> {
     tables: &'a [SwitchTable],
@@ -87,22 +107,23 @@ impl<'a> Names<'a> {
         own_name && neighbour.far.first().is_some_and(|id| port::mac(id).is_some())
     }
 
-    /// The port of the switch `there` at which the neighbour of `here` is, as `there` spells it, and whether `there`
-    /// hears `here` at this port.
-    pub(super) fn port(&self, here: usize, neighbour: &Neighbour, there: usize) -> (String, bool) {
+    /// The port of the switch `there` at which the neighbour of `here` is, as `there` spells it, and what `there` says
+    /// of that.
+    pub(super) fn port(
+        &self,
+        here: usize,
+        neighbour: &Neighbour,
+        there: usize,
+    ) -> (String, Strength) {
         let (near, far) = (&self.tables[here], &self.tables[there]);
         let back: Vec<&Neighbour> =
             far.neighbours.iter().filter(|n| self.of(n) == Far::Switch(here)).collect();
-        let is = |table: &SwitchTable, port: &str, names: &[String]| {
-            let own = |mac: Mac| table.own.get(&mac).is_some_and(|of| of == port);
-            names.iter().any(|name| port::same(name, port) || port::mac(name).is_some_and(own))
-        };
-        let forth = |n: &&&Neighbour| is(far, &n.port, &neighbour.far);
-        let both = |n: &&&Neighbour| is(near, &neighbour.port, &n.far);
+        let forth = |n: &&&Neighbour| names(far, &n.port, &neighbour.far);
+        let both = |n: &&&Neighbour| names(near, &neighbour.port, &n.far);
         if let Some(found) = back.iter().find(|n| forth(n) && both(n)) {
-            return (found.port.clone(), true);
+            return (found.port.clone(), Strength::Agreed);
         }
-        // With one cable between two switches there is nothing to confuse.
+        // With one cable between two switches there is nothing to confuse, unless an end names another port.
         let theirs: BTreeSet<&str> = back.iter().map(|n| &*n.port).collect();
         let ours: BTreeSet<&str> = near
             .neighbours
@@ -110,12 +131,15 @@ impl<'a> Names<'a> {
             .filter(|n| self.of(n) == Far::Switch(there))
             .map(|n| &*n.port)
             .collect();
-        if let (1, Some(port)) = (ours.len(), theirs.first().filter(|_| theirs.len() == 1)) {
-            return ((*port).to_owned(), true);
+        if let (1, [first, ..], 1) = (ours.len(), &back[..], theirs.len())
+            && !names_another(far, &first.port, &neighbour.far)
+            && back.iter().any(|n| !names_another(near, &neighbour.port, &n.far))
+        {
+            return (first.port.clone(), Strength::Agreed);
         }
         // Of several, one whose name fits from this end.
         if let Some(found) = back.iter().find(forth) {
-            return (found.port.clone(), false);
+            return (found.port.clone(), Strength::Answered);
         }
         let own =
             neighbour.macs().find_map(|mac| far.own.get(&mac)).filter(|port| !port.is_empty());
@@ -125,6 +149,54 @@ impl<'a> Names<'a> {
             let known = ports.iter().find(|port| port::same(port, name));
             known.map_or_else(|| name.clone(), |port| (*port).to_owned())
         });
-        (own.cloned().or(spelt).unwrap_or_default(), false)
+        (own.cloned().or(spelt).unwrap_or_default(), Strength::Alone)
     }
+
+    /// All claims of all tables, and in words the neighbours that are the switch itself. `known` are names of switches.
+    pub(super) fn claims(&self, known: &[String]) -> (Vec<Claim>, Vec<String>) {
+        let (mut claims, mut loops) = (Vec::new(), Vec::new());
+        for (here, table) in self.tables.iter().enumerate() {
+            for neighbour in &table.neighbours {
+                let at = |switch: &str, port: String| PortAt { switch: switch.to_owned(), port };
+                let hears = at(&table.name, neighbour.port.clone());
+                match self.of(neighbour) {
+                    Far::Host => {}
+                    Far::Switch(there) if there == here => loops.push(format!(
+                        "{} hears {} itself: a cable with both ends in one switch is left out",
+                        hears.words(),
+                        table.name
+                    )),
+                    Far::Switch(there) => {
+                        let (port, strength) = self.port(here, neighbour, there);
+                        let (far, tells) = (&self.tables[there], self.tables[there].lldp);
+                        let heard = at(&far.name, port);
+                        claims.push(Claim { hears, heard, strength, tells });
+                    }
+                    Far::Unread(name) => {
+                        let port = neighbour.far.iter().find(|text| port::mac(text).is_none());
+                        let port = port.or(neighbour.far.first()).cloned().unwrap_or_default();
+                        let heard = at(known_name(known, &name), port);
+                        let strength = Strength::Alone;
+                        claims.push(Claim { hears, heard, strength, tells: false });
+                    }
+                }
+            }
+        }
+        (claims, loops)
+    }
+}
+
+/// Whether one of these names is that of this port.
+fn names(table: &SwitchTable, port: &str, names: &[String]) -> bool {
+    let own = |mac: Mac| table.own.get(&mac).is_some_and(|of| of == port);
+    names.iter().any(|name| port::same(name, port) || port::mac(name).is_some_and(own))
+}
+
+/// Whether these are names of another port than this one, as far as that can be told.
+fn names_another(table: &SwitchTable, port: &str, all: &[String]) -> bool {
+    let other = |name: &String| match port::mac(name) {
+        Some(mac) => table.own.get(&mac).is_some_and(|of| !of.is_empty()),
+        None => port::differ(name, port),
+    };
+    !names(table, port, all) && all.iter().any(other)
 }

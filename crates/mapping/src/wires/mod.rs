@@ -4,8 +4,10 @@
 //! other end. Where two switches do not both tell their neighbours, their forwarding tables show the cables of a
 //! spanning tree ([`complement`]). All that neither shows is in [`Wires::unseen`].
 
+mod claims;
 mod complement;
 mod far;
+mod left;
 #[cfg(test)]
 mod tests;
 
@@ -13,11 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::units::Mac;
 
-use self::far::Far;
+use self::left::LeftOut;
 use crate::cable::{PortAt, SeenBy, SeenCable};
 use crate::host::DiscoveredHost;
 use crate::port;
 use crate::table::SwitchTable;
+use crate::without::{Without, WithoutError};
 
 /// All that the switches' tables show.
 #[derive(Debug, Clone, Default)]
@@ -26,13 +29,18 @@ pub struct Wires {
     pub cables: Vec<SeenCable>,
     /// Where each station is that is at one port alone.
     pub stations: BTreeMap<Mac, PortAt>,
-    /// In words, what could not be seen.
+    /// In words, what could not be seen, and what is not believed.
     pub unseen: Vec<String>,
+    /// In words, the ports and switches that are left out.
+    pub left_out: Vec<String>,
     tables: Vec<SwitchTable>,
     /// Switches that were heard and have no table.
     heard: BTreeSet<String>,
     /// Names that switches are known to have.
     known: Vec<String>,
+    /// Ports that hear a switch and have no cable that is believed.
+    doubted: BTreeSet<PortAt>,
+    left: LeftOut,
 }
 
 impl Wires {
@@ -46,24 +54,76 @@ impl Wires {
     /// The same, where switches with a name like one of `known` have that name: in another case, or one of the two with a
     /// domain.
     #[must_use]
-    pub fn beside(
-        mut tables: Vec<SwitchTable>,
+    pub fn beside(tables: Vec<SwitchTable>, hosts: &[DiscoveredHost], known: Vec<String>) -> Self {
+        Self { known, ..Self::default() }.with(tables, hosts, |_| LeftOut::default())
+    }
+
+    /// The same without the switches and ports that `without` names, what is behind these ports, and the other ends of
+    /// their cables. What is left out stands in [`Wires::left_out`].
+    ///
+    /// # Errors
+    /// As [`WithoutError`] lists.
+    pub fn without(
+        tables: Vec<SwitchTable>,
         hosts: &[DiscoveredHost],
         known: Vec<String>,
+        without: &Without,
+    ) -> Result<Self, WithoutError> {
+        let wires = Self { known, ..Self::default() };
+        let mut wrong = None;
+        let wires = wires.with(tables, hosts, |wires| {
+            LeftOut::of(&wires.tables, &wires.known, hosts, without).unwrap_or_else(|error| {
+                wrong = Some(error);
+                LeftOut::default()
+            })
+        });
+        wrong.map_or(Ok(wires), Err)
+    }
+
+    fn with(
+        mut self,
+        mut tables: Vec<SwitchTable>,
+        hosts: &[DiscoveredHost],
+        left: impl FnOnce(&Self) -> LeftOut,
     ) -> Self {
-        let mut wires = Self { known, ..Self::default() };
         for table in &mut tables {
-            table.name = wires.known_name(&table.name).to_owned();
+            table.name = far::known_name(&self.known, &table.name).to_owned();
         }
-        wires.tables = tables;
-        wires.by_lldp(hosts);
-        wires.by_forwarding();
-        wires.cables.sort();
-        wires.place_stations(hosts);
-        wires.name_gaps();
-        wires.unseen.sort();
-        wires.unseen.dedup();
-        wires
+        self.tables = tables;
+        self.left = left(&self);
+        self.left.cut(&mut self.tables);
+        self.left_out = self.left.words();
+        self.by_lldp(hosts);
+        self.by_forwarding();
+        self.cables.sort();
+        self.place_stations(hosts);
+        self.name_gaps();
+        self.unseen.sort();
+        self.unseen.dedup();
+        self
+    }
+
+    /// Whether this port or its switch is left out.
+    #[must_use]
+    pub fn is_left_out(&self, switch: &str, port: &str) -> bool {
+        self.left.has(switch, port)
+    }
+
+    /// Whether this switch is left out.
+    #[must_use]
+    pub fn is_switch_left_out(&self, switch: &str) -> bool {
+        self.left.has_switch(switch)
+    }
+
+    /// The ports that are left out.
+    pub fn ports_left_out(&self) -> impl Iterator<Item = &PortAt> {
+        self.left.ports.keys()
+    }
+
+    /// The port left out behind which this station is, if it is at no other.
+    #[must_use]
+    pub fn behind_left_out(&self, mac: Mac) -> Option<&PortAt> {
+        self.left.stations.get(&mac).filter(|_| !self.stations.contains_key(&mac))
     }
 
     /// Whether there is no table.
@@ -86,16 +146,7 @@ impl Wires {
     /// The name here of a switch that calls itself `device`.
     #[must_use]
     pub fn name_of<'a>(&'a self, device: &'a str) -> &'a str {
-        match far::named(&self.tables, device) {
-            Some(at) => &self.tables[at].name,
-            None => self.known_name(device),
-        }
-    }
-
-    /// The known name that is like this one, or this one.
-    fn known_name<'a>(&'a self, device: &'a str) -> &'a str {
-        let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
-        far::alike(&known, device).map_or(device, |at| known[at])
+        far::name_of(&self.tables, &self.known, device)
     }
 
     /// The number of a port in the cluster file, if its name has one.
@@ -112,96 +163,69 @@ impl Wires {
         }
     }
 
-    /// Whether a cable ends at this port of a switch.
-    #[must_use]
-    pub fn is_trunk(&self, switch: &str, port: &str) -> bool {
-        let here = |end: &PortAt| end.switch == switch && port::same(&end.port, port);
-        self.cables.iter().any(|cable| here(&cable.a) || here(&cable.b))
+    /// The cable that ends at this port of a switch.
+    fn cable_at(&self, port: &PortAt) -> Option<&SeenCable> {
+        let here = |end: &PortAt| end.switch == port.switch && port::same(&end.port, &port.port);
+        self.cables.iter().find(|cable| here(&cable.a) || here(&cable.b))
     }
 
     fn by_lldp(&mut self, hosts: &[DiscoveredHost]) {
-        let far = far::Names::new(&self.tables, hosts);
-        let mut found: BTreeMap<(PortAt, PortAt), SeenBy> = BTreeMap::new();
-        let mut heard = BTreeSet::new();
-        let mut unseen = Vec::new();
-        for (here, table) in self.tables.iter().enumerate() {
-            let mut of_port: BTreeMap<&str, BTreeSet<(String, PortAt)>> = BTreeMap::new();
-            let mut seen = Vec::new();
-            for neighbour in &table.neighbours {
-                let a = PortAt { switch: table.name.clone(), port: neighbour.port.clone() };
-                match far.of(neighbour) {
-                    Far::Host => continue,
-                    Far::Switch(there) if there == here => {
-                        unseen.push(format!(
-                            "{} hears {} itself: a cable with both ends in one switch is left out",
-                            a.words(),
-                            table.name
-                        ));
-                    }
-                    Far::Switch(there) => {
-                        let (port, back) = far.port(here, neighbour, there);
-                        let b = PortAt { switch: self.tables[there].name.clone(), port };
-                        of_port
-                            .entry(&neighbour.port)
-                            .or_default()
-                            .insert((b.switch.clone(), b.clone()));
-                        seen.push((a, b, back));
-                    }
-                    Far::Unread(name) => {
-                        let name = self.known_name(&name).to_owned();
-                        let port = neighbour.far.iter().find(|text| port::mac(text).is_none());
-                        let port = port.or(neighbour.far.first()).cloned().unwrap_or_default();
-                        heard.insert(name.clone());
-                        let b = PortAt { switch: name, port };
-                        of_port
-                            .entry(&neighbour.port)
-                            .or_default()
-                            .insert((b.switch.clone(), b.clone()));
-                        seen.push((a, b, false));
-                    }
-                }
-            }
-            for (a, b, back) in seen {
-                if of_port[&*a.port].len() > 1 {
-                    let names: BTreeSet<&str> =
-                        of_port[&*a.port].iter().map(|(name, _)| &**name).collect();
-                    let names: Vec<&str> = names.into_iter().collect();
-                    unseen.push(format!(
-                        "{} hears {} at once: what stands between them passes LLDP on, and is not seen",
-                        a.words(),
-                        names.join(", ")
-                    ));
-                    continue;
-                }
-                let by = if back { SeenBy::BothEnds } else { SeenBy::OneEnd };
-                // Sorted if both ends hear each other; else the end that hears comes first.
-                let swap = back && b < a || found.contains_key(&(b.clone(), a.clone()));
-                let ends = if swap { (b, a) } else { (a, b) };
-                let known = found.entry(ends).or_insert(by);
-                *known = (*known).min(by);
-            }
-        }
-        self.cables = found.into_iter().map(|((a, b), by)| SeenCable { a, b, by }).collect();
+        let names = far::Names::new(&self.tables, hosts);
+        let (claims, loops) = names.claims(&self.known);
+        let has_table = |name: &str| self.tables.iter().any(|table| table.name == name);
+        let heard = claims.iter().map(|claim| claim.heard.switch.clone());
+        let heard: BTreeSet<String> = heard.filter(|name| !has_table(name)).collect();
+        let settled = claims::settle(claims);
+        self.cables = settled.cables;
+        self.doubted = settled.doubted;
         self.heard = heard;
-        self.unseen = unseen;
+        self.unseen = settled.unseen;
+        self.unseen.extend(loops);
     }
 
     /// Cables that forwarding tables show, between switches of which one at least does not tell its neighbours.
     fn by_forwarding(&mut self) {
         let mut ends: BTreeMap<PortAt, BTreeSet<PortAt>> = BTreeMap::new();
-        let shown = complement::shown(&self.tables);
+        let shown = complement::shown(&self.tables, &self.left.stations);
         for (name, (lacks, of)) in &shown.lacking {
             self.unseen.push(format!(
                 "{name} has forgotten {lacks} of {of} stations, so its forwarding table shows no cables: let every node send a \
                  broadcast, and read the tables of all switches again"
             ));
         }
-        for (a, b) in shown.cables {
-            if self.is_trunk(&a.switch, &a.port) || self.is_trunk(&b.switch, &b.port) {
-                continue;
+        for (name, more) in &shown.apart {
+            self.unseen.push(format!(
+                "{name} knows all stations of the switches that know some of its own, but not {more} that others know in the same \
+                 VLAN: its forwarding table shows no cables until these are left out (--without) or known to it"
+            ));
+        }
+        let mut all: BTreeMap<&PortAt, usize> = BTreeMap::new();
+        for (a, b) in &shown.cables {
+            *all.entry(a).or_default() += 1;
+            *all.entry(b).or_default() += 1;
+        }
+        for (a, b) in &shown.cables {
+            let known = [a, b].map(|end| self.cable_at(end));
+            if known == [None, None] && ![a, b].iter().any(|end| self.doubted.contains(end)) {
+                ends.entry(a.clone()).or_default().insert(b.clone());
+                ends.entry(b.clone()).or_default().insert(a.clone());
+            } else if known[0] != known[1] && all[a] == 1 && all[b] == 1 {
+                // By forwarding tables alone it would be a cable.
+                let believed = known.into_iter().flatten().map(|cable| cable.words());
+                let believed = believed.collect::<Vec<_>>().join(" and ");
+                let words = format!(
+                    "the cable from {} to {} (forwarding tables say so) is left out: {}; a switch without stations may be \
+                     between, or an entry is out of date",
+                    a.words(),
+                    b.words(),
+                    if believed.is_empty() {
+                        "LLDP claims others, of which none is believed".to_owned()
+                    } else {
+                        format!("LLDP shows {believed}, which is believed")
+                    }
+                );
+                self.unseen.push(words);
             }
-            ends.entry(a.clone()).or_default().insert(b.clone());
-            ends.entry(b).or_default().insert(a);
         }
         for (a, others) in &ends {
             if others.len() > 1 {
@@ -234,6 +258,7 @@ impl Wires {
             .cables
             .iter()
             .flat_map(|cable| [&cable.a, &cable.b])
+            .chain(&self.doubted)
             .map(|end| (&*end.switch, &*end.port))
             .collect();
         for table in &self.tables {
@@ -296,15 +321,6 @@ impl Wires {
                 self.cables.iter().any(|c| c.a.switch == table.name || c.b.switch == table.name);
             if !cabled && self.tables.len() + self.heard.len() > 1 {
                 self.unseen.push(format!("{}: no cable to another switch is seen", table.name));
-            }
-        }
-        for cable in self.cables.iter().filter(|cable| cable.by == SeenBy::OneEnd) {
-            if self.table(&cable.b.switch).is_some_and(|table| table.lldp) {
-                self.unseen.push(format!(
-                    "{} hears {}, which does not hear it: the tables are of different times, or one direction is cut",
-                    cable.a.words(),
-                    cable.b.words()
-                ));
             }
         }
     }

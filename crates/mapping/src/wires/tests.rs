@@ -244,3 +244,142 @@ fn a_switch_without_stations_is_named_as_open() {
             .any(|words| words.starts_with("s0 port p1 leads to s1 port p1 or s2 port p1"))
     );
 }
+
+fn hears(port: &str, system: &str, far: &str) -> Neighbour {
+    Neighbour {
+        port: port.into(),
+        system: Some(system.into()),
+        far: vec![far.into()],
+        ..Neighbour::default()
+    }
+}
+
+fn lldp(name: &str, all: &[(&str, &str, &str)]) -> SwitchTable {
+    let mut table = SwitchTable { lldp: true, ..SwitchTable::new(name) };
+    all.iter().for_each(|(port, system, far)| table.hear(hears(port, system, far)));
+    table
+}
+
+/// One cable each way between two switches, and each end names another port of the other: neither says what the other says.
+#[test]
+fn ends_that_contradict_each_other_do_not_agree() {
+    let wires =
+        Wires::of(vec![lldp("s0", &[("p1", "s1", "p5")]), lldp("s1", &[("p7", "s0", "p3")])], &[]);
+    assert_eq!(found(&wires).len(), 2, "{:?}", wires.cables);
+    assert!(wires.cables.iter().all(|cable| cable.by == SeenBy::OneEnd), "{:?}", wires.cables);
+    // At one port, that is one claim too many; the other end answers the first.
+    let wires =
+        Wires::of(vec![lldp("s0", &[("p1", "s1", "p5")]), lldp("s1", &[("p5", "s0", "p3")])], &[]);
+    assert_eq!(found(&wires), [["s0 port p1", "s1 port p5"].map(str::to_owned)]);
+    let text = wires.unseen.join("\n");
+    assert!(
+        text.contains(
+            "the cable from s1 port p5 to s0 port p3 (one end alone says so) is left out"
+        ),
+        "{text}"
+    );
+    // What cannot be compared contradicts nothing.
+    let wires = Wires::of(
+        vec![lldp("s0", &[("p1", "s1", "502")]), lldp("s1", &[("p5", "s0", "to the first floor")])],
+        &[],
+    );
+    assert_eq!(wires.cables[0].by, SeenBy::BothEnds);
+}
+
+/// Forwarding tables join two switches where LLDP shows another cable.
+#[test]
+fn a_forwarding_table_against_lldp_is_named() {
+    let mut s0 = lldp("s0", &[("p1", "s2", "p1")]);
+    let s2 = lldp("s2", &[("p1", "s0", "p1")]);
+    let mut s1 = SwitchTable { fdb: true, ..SwitchTable::new("s1") };
+    let learn = |table: &mut SwitchTable, port: &str, station: usize| {
+        table.learn(Learned { port: port.into(), mac: mac(station), vid: None });
+    };
+    for (table, own, far) in [(&mut s0, 0, 1), (&mut s1, 1, 0)] {
+        table.fdb = true;
+        learn(table, "p9", own);
+        learn(table, "p1", far);
+    }
+    let wires = Wires::of(vec![s0, s1, s2], &[]);
+    assert_eq!(found(&wires), [["s0 port p1", "s2 port p1"].map(str::to_owned)]);
+    let text = wires.unseen.join("\n");
+    let words = "the cable from s0 port p1 to s1 port p1 (forwarding tables say so) is left out: LLDP shows the cable from s0 port p1 \
+                 to s2 port p1 (both ends say so), which is believed";
+    assert!(text.contains(words), "{text}");
+}
+
+/// Each switch of a flat neighbourhood knows its own NICs alone, and has forgotten none.
+#[test]
+fn switches_without_common_stations_have_forgotten_nothing() {
+    let mut truth = Truth::random(2, 0, 4, 1);
+    truth.cables.clear();
+    truth.switches = 2;
+    let mut tables: Vec<SwitchTable> =
+        (0..2).map(|s| SwitchTable { fdb: true, ..SwitchTable::new(&name(s)) }).collect();
+    for (station, (switch, port)) in truth.stations.iter().enumerate() {
+        let port = format!("p{port}");
+        tables[*switch].learn(Learned { port, mac: mac(station), vid: None });
+    }
+    let wires = Wires::of(tables.clone(), &[]);
+    assert!(!wires.unseen.iter().any(|words| words.contains("forgotten")), "{:?}", wires.unseen);
+    assert_eq!(wires.stations.len(), 8);
+    // One that knows a station of the other, and not all.
+    let cable = Learned { port: "p30".into(), mac: mac(0), vid: None };
+    tables[1].learn(cable);
+    let wires = Wires::of(tables, &[]);
+    let words: Vec<&String> = wires.unseen.iter().filter(|w| w.contains("has forgotten")).collect();
+    assert_eq!(words.len(), 2);
+    assert!(words[0].starts_with("s0 has forgotten 4 of 8 stations"), "{words:?}");
+}
+
+/// Two switches of the fabric, a third of management that both lead to, and a node's NIC there.
+fn with_management() -> (Vec<SwitchTable>, Vec<DiscoveredHost>) {
+    let mut s0 = lldp("s0", &[("Gi1/0/1", "s1", "Gi1/0/1"), ("Gi1/0/48", "core", "Gi1/0/3")]);
+    let mut s1 = lldp("s1", &[("Gi1/0/1", "s0", "Gi1/0/1"), ("Gi1/0/48", "core", "Gi1/0/4")]);
+    let core = lldp("core", &[("Gi1/0/3", "s0", "Gi1/0/48"), ("Gi1/0/4", "s1", "Gi1/0/48")]);
+    for (table, ports) in [(&mut s0, ["Gi1/0/9", "Gi1/0/48"]), (&mut s1, ["Gi1/0/1", "Gi1/0/48"])] {
+        table.fdb = true;
+        for (port, station) in ports.into_iter().zip([1, 2]) {
+            table.learn(Learned { port: port.into(), mac: mac(station), vid: None });
+        }
+    }
+    let nic = |name: &str, station| DiscoveredNic {
+        name: name.into(),
+        mac: mac(station),
+        carrier: true,
+        heard: Vec::new(),
+    };
+    let host = DiscoveredHost { name: "n0".into(), nics: vec![nic("eth0", 1), nic("mgmt0", 2)] };
+    (vec![s0, s1, core], vec![host])
+}
+
+#[test]
+fn what_leads_into_another_network_is_left_out_and_named() {
+    let (tables, hosts) = with_management();
+    let of = |names: &[&str]| {
+        let without = Without::new(names.iter().map(|name| (*name).to_owned()));
+        Wires::without(tables.clone(), &hosts, Vec::new(), &without)
+    };
+    let whole = of(&[]).unwrap();
+    assert_eq!((whole.cables.len(), whole.left_out.len()), (3, 0));
+    let fabric = [["s0 port Gi1/0/1", "s1 port Gi1/0/1"].map(str::to_owned)];
+    // A switch; ports of both by name and by number; ports of the other switch.
+    for names in [&["core"][..], &["s0:GigabitEthernet1/0/48", "s1:48"], &["core:3", "core:4"]] {
+        let wires = of(names).unwrap();
+        assert_eq!(found(&wires), fabric, "{names:?}");
+        let words = wires.left_out.join("\n");
+        assert!(words.contains("s0 port Gi1/0/48, which leads to core port Gi1/0/3"), "{words}");
+        assert!(words.contains("s1 port Gi1/0/48, which leads to core port Gi1/0/4"), "{words}");
+        assert!(wires.stations.contains_key(&mac(1)) && !wires.stations.contains_key(&mac(2)));
+        assert_eq!(wires.behind_left_out(mac(2)).unwrap().port, "Gi1/0/48");
+        let unseen = wires.unseen.join("\n");
+        assert!(!unseen.contains("Gi1/0/48") && !unseen.contains("stations behind"), "{unseen}");
+    }
+    assert!(of(&["core"]).unwrap().switches().all(|name| name != "core"));
+    let error = of(&["s7:1"]).unwrap_err().to_string();
+    assert!(error.contains("no switch `s7` was seen") && error.contains("core, s0, s1"), "{error}");
+    assert!(of(&["s0:"]).unwrap_err().to_string().contains("write SWITCH:PORT"));
+    // A NIC's name is no switch, and a port that nothing names is named.
+    assert_eq!(of(&["eth0"]).unwrap().cables.len(), 3);
+    assert_eq!(of(&["s0:17"]).unwrap().left_out, ["s0 port 17"]);
+}

@@ -58,6 +58,8 @@ pub struct Plan {
     base_before: Option<String>,
     /// Nodes with another address than the lock has for them.
     renumbered: usize,
+    /// Whether the cluster file says how addresses are laid out.
+    names_layout: bool,
 }
 
 impl Deref for Plan {
@@ -103,6 +105,7 @@ impl Plan {
     /// [`PlanError`] where the strategy does not fit, VIDs or addresses run out, labels leave too small
     /// an MTU, or the lock has the base VLAN's VID for a tree.
     pub fn build_with(mut cluster: Cluster, lock: &Lock) -> Result<Self, PlanError> {
+        let names_layout = cluster.addressing.layout.is_some();
         cluster.addressing.layout = Some(lock.layout(&cluster));
         if let Some(base) = cluster.vlans.base {
             lock::accept_base(Vid(base), lock)?;
@@ -117,7 +120,16 @@ impl Plan {
         let generation = generation(&paths, numbers, &transits);
         let renumbered = lock::renumbered(&paths.cluster, &addresses, lock);
         let base_before = lock.base.clone();
-        Ok(Self { paths, addresses, vids, transits, generation, base_before, renumbered })
+        Ok(Self {
+            paths,
+            addresses,
+            vids,
+            transits,
+            generation,
+            base_before,
+            renumbered,
+            names_layout,
+        })
     }
 
     /// The digest of the plan: 16 hexadecimal digits, equal on every node.
@@ -142,6 +154,12 @@ impl Plan {
     #[must_use]
     pub const fn renumbered(&self) -> usize {
         self.renumbered
+    }
+
+    /// Whether the cluster file says how node addresses are laid out; else the lock does, or the kind of fabric.
+    #[must_use]
+    pub const fn names_layout(&self) -> bool {
+        self.names_layout
     }
 
     /// The tree of a VID.
@@ -177,7 +195,9 @@ fn generation(paths: &Paths, numbers: Numbers<'_>, transits: &[TransitForwarding
         digest.add(&"mptcp");
     }
     if paths.cluster.addressing.layout == Some(AddressLayout::Coordinates) {
-        digest.add(&"coordinates");
+        // The spares of the two depend on the coordinates in different ways, and have not always.
+        let along_cables = paths.xy.as_ref().is_some_and(|xy| !xy.layout().has_switches());
+        digest.add(&if along_cables { "coordinates along cables" } else { "coordinates" });
     }
     for (spec, vid) in paths.specs.iter().zip(&vids.trees) {
         digest.add(&(&spec.name, vid));

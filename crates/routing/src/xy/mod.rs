@@ -26,6 +26,15 @@
 //!   look it up. Where columns are longer than rows, steps aside carry several rows: those beyond the first are redirected
 //!   by routes to single nodes.
 //!
+//! On a direct torus or mesh of two dimensions a node (x, y) that has lost its hop sends
+//!
+//! - to columns beyond the next one: a step along its own column, up where the primary moves up and down where it moves
+//!   down (at the border of a mesh the other way). The packet goes on in dimension order in that row;
+//! - to the next column: a step along its own column towards the destination's row, so that it passes the node beside if
+//!   that is what has failed;
+//! - within its column: a step aside, to the higher column where the primary moves up, else to the lower one. The node there
+//!   redirects it along its own column, by routes for this one column, and sends it back one row on.
+//!
 //! All sums are taken modulo the sizes. What is said of failures above holds, by the same tests.
 //!
 //! ```text
@@ -48,7 +57,7 @@ use tresse_topology::{Hop, Layout};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Xy {
     layout: Layout,
-    /// Do spares depend on the destination's column alone?
+    /// Do spares depend on the destination's column alone, or nearly so?
     #[serde(default)]
     by_column: bool,
 }
@@ -69,13 +78,11 @@ impl Xy {
         Some(if coordinates { xy.with_spares_by_column() } else { xy })
     }
 
-    /// The same with spares that depend on the destination's column alone. Nothing changes but on a P-Mesh of two
-    /// dimensions of at least two nodes each.
+    /// The same with spares that depend on the destination's column alone; along cables on its row too where it is the
+    /// next column. Nothing changes but in two dimensions of at least two nodes each.
     #[must_use]
     pub fn with_spares_by_column(self) -> Self {
-        let layout = &self.layout;
-        let fits = matches!(*layout.dims(), [n0, n1] if n0 >= 2 && n1 >= 2);
-        let by_column = layout.has_switches() && fits;
+        let by_column = matches!(*self.layout.dims(), [n0, n1] if n0 >= 2 && n1 >= 2);
         Self { by_column, ..self }
     }
 
@@ -93,21 +100,24 @@ impl Xy {
 
     /// The hop from `at` in `dim`, in which it differs from `to`, in the shorter direction.
     fn along(&self, at: NodeId, to: NodeId, dim: usize) -> Option<Hop> {
+        self.layout.towards(at, dim, self.layout.coordinates(to)[dim], self.is_up(at, to, dim))
+    }
+
+    /// Whether the shorter direction from `at` to `to` in `dim` is that of rising coordinates.
+    fn is_up(&self, at: NodeId, to: NodeId, dim: usize) -> bool {
         let (x, y) = (self.layout.coordinates(at), self.layout.coordinates(to));
         let (from, target) = (x[dim], y[dim]);
         let n = self.layout.dims()[dim];
         // Two nodes have one cable.
-        let plus = if self.layout.is_closed() && n > 2 {
-            let up = (target + n - from) % n;
-            match (2 * up).cmp(&n) {
-                std::cmp::Ordering::Less => true,
-                std::cmp::Ordering::Greater => false,
-                std::cmp::Ordering::Equal => (from + y.iter().sum::<u32>() - target) % 2 == 0,
-            }
-        } else {
-            target > from
-        };
-        self.layout.towards(at, dim, target, plus)
+        if !self.layout.is_closed() || n <= 2 {
+            return target > from;
+        }
+        let up = (target + n - from) % n;
+        match (2 * up).cmp(&n) {
+            std::cmp::Ordering::Less => true,
+            std::cmp::Ordering::Greater => false,
+            std::cmp::Ordering::Equal => (from + y.iter().sum::<u32>() - target) % 2 == 0,
+        }
     }
 
     /// The primary's next hop. `at` and `to` differ.
@@ -144,6 +154,9 @@ impl Xy {
     /// other path.
     #[must_use]
     pub fn spare(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        if self.by_column && !self.layout.has_switches() {
+            return self.spare_along_cables(at, to);
+        }
         if self.by_column {
             return self.spare_by_column(at, to);
         }
@@ -159,6 +172,9 @@ impl Xy {
     /// comes from a node that has lost its own next hop.
     #[must_use]
     pub fn redirected(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        if self.by_column && !self.layout.has_switches() {
+            return self.redirected_along_cables(at, to);
+        }
         if self.by_column {
             return self.redirected_by_column(at, to);
         }
@@ -192,6 +208,28 @@ impl Xy {
         let other = (y + 1 + columns.checked_sub(1)? % (n1 - 1)) % n1;
         let row = if carried { y2 } else { other };
         self.layout.towards(at, 1, row, true)
+    }
+
+    /// The spare along cables (see the module's text).
+    fn spare_along_cables(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        let ([x, y], [x2, y2]) = (self.pair(at)?, self.pair(to)?);
+        let first = usize::from(x == x2);
+        if first == 0 && y != y2 && self.pair(self.hop(at, to).to)?[0] == x2 {
+            return self.along(at, to, 1);
+        }
+        let (plus, other) = (self.is_up(at, to, first), 1 - first);
+        self.layout.step(at, other, plus).or_else(|| self.layout.step(at, other, !plus))
+    }
+
+    /// The redirection along cables: of what steps aside from the next column, along the own one.
+    fn redirected_along_cables(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        let ([x, y], [x2, y2]) = (self.pair(at)?, self.pair(to)?);
+        if x == x2 || y == y2 {
+            return None;
+        }
+        let next = self.hop(at, to).to;
+        let steps_aside = self.pair(next)?[0] == x2 && self.spare(next, to)?.to == at;
+        if steps_aside { self.along(at, to, 1) } else { None }
     }
 
     /// The coordinates of a node, of two.

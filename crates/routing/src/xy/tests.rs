@@ -180,6 +180,17 @@ fn every_kind() -> Vec<Xy> {
         by_column(&[3, 4]),
         by_column(&[3, 7]),
     ]
+    .into_iter()
+    .chain(along_cables())
+    .collect()
+}
+
+/// Direct tori and meshes whose spares depend on the destination's column.
+fn along_cables() -> Vec<Xy> {
+    let all: [&[u32]; 10] =
+        [&[4, 4], &[2, 2], &[3, 3], &[5, 4], &[5, 6], &[2, 5], &[5, 2], &[4, 3], &[8, 3], &[3, 8]];
+    let both = all.iter().flat_map(|dims| [torus(dims), mesh(dims)]);
+    both.map(Xy::with_spares_by_column).collect()
 }
 
 /// A P-Mesh whose spares depend on the destination's column.
@@ -204,9 +215,58 @@ fn spares_by_column_are_one_for_all_nodes_of_another_column() {
     }
 }
 
+/// Along cables too, but for the next column, where the row says the direction; so a range of columns has one route.
+#[test]
+fn spares_along_cables_are_one_for_all_nodes_of_a_column_beyond_the_next() {
+    for xy in along_cables().into_iter().filter(|xy| xy.layout.nodes() > 20) {
+        for (at, to) in pairs(&xy) {
+            let column = |node: NodeId| xy.pair(node).unwrap()[0];
+            let (hop, spare) = (xy.hop(at, to), xy.spare(at, to).unwrap());
+            if ![column(at), column(hop.to)].contains(&column(to)) {
+                let others = pairs(&xy).filter(|(from, _)| *from == at).map(|(_, to)| to);
+                let alike = others.filter(|other| {
+                    xy.hop(at, *other) == hop
+                        && ![column(at), column(hop.to)].contains(&column(*other))
+                });
+                assert!(alike.into_iter().all(|other| xy.spare(at, other) == Some(spare)));
+                assert_eq!(xy.redirected(at, to), None);
+            }
+        }
+    }
+}
+
+/// The pairs that a dead node costs beside its own.
+fn lost_beside(xy: &Xy, dead: NodeId) -> Vec<(NodeId, NodeId)> {
+    let alive = |_: NicEnd, hop: &Hop| hop.to != dead;
+    let arrives = |src: NodeId, dst: NodeId| {
+        let (mut at, mut came, mut hops) = (src, None, 0);
+        while at != dst && hops < 64 {
+            let Some(hop) = xy.next_alive(at, came, dst, &alive) else { return false };
+            (at, came, hops) = (hop.to, Some(hop.to_nic), hops + 1);
+        }
+        at == dst
+    };
+    let of = pairs(xy).filter(|(src, dst)| *src != dead && *dst != dead);
+    of.filter(|(src, dst)| !arrives(*src, *dst)).collect()
+}
+
+/// What goes by the column alone is no worse than what goes by the destination, where a node fails.
+#[test]
+fn a_node_that_fails_costs_no_more_pairs_by_columns() {
+    for xy in along_cables() {
+        let before = Xy { by_column: false, ..xy.clone() };
+        for dead in nodes(&xy) {
+            let (old, new) = (lost_beside(&before, dead), lost_beside(&xy, dead));
+            assert!(new.len() <= old.len(), "{:?} {dead:?}: {old:?}, {new:?}", xy.layout.dims());
+        }
+    }
+}
+
 #[test]
 fn other_shapes_keep_their_spares() {
-    for xy in [pmesh(&[1, 5]), pmesh(&[3, 3, 3]), torus(&[4, 4]), pmesh(&[5]), ring(4)] {
+    for xy in
+        [pmesh(&[1, 5]), pmesh(&[3, 3, 3]), torus(&[4, 3, 2]), torus(&[1, 4]), pmesh(&[5]), ring(4)]
+    {
         assert_eq!(xy.clone().with_spares_by_column(), xy);
     }
 }

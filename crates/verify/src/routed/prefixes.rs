@@ -213,14 +213,16 @@ mod tests {
         TopologyShape::Pmesh { dims: dims.into(), grow_to: grow_to.into(), lines_per_switch: 1 }
     }
 
-    fn kinds() -> [TopologyShape; 6] {
+    fn kinds() -> [TopologyShape; 8] {
         [
             pmesh(&[4, 4], &[8, 8]),
             pmesh(&[3, 5], &[3, 5]),
             pmesh(&[3, 3, 3], &[3, 3, 3]),
             TopologyShape::DirectTorus { dims: vec![4, 3, 2] },
             TopologyShape::DirectTorus { dims: vec![6, 6] },
+            TopologyShape::DirectTorus { dims: vec![9, 5] },
             TopologyShape::DirectMesh { dims: vec![3, 4] },
+            TopologyShape::DirectMesh { dims: vec![7, 6] },
         ]
     }
 

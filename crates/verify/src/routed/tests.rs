@@ -77,6 +77,35 @@ fn two_by_n_is_named_as_what_two_failures_break() {
     assert!(note.message.contains("6 nodes are cut off"), "{note}");
 }
 
+/// A prefix without room for coordinates is named, with the key that changes it, unless the file asks for other addresses.
+#[test]
+fn a_prefix_without_room_for_coordinates_is_named() {
+    use tresse_topology::cluster::AddressLayout;
+    let note = |kind: TopologyShape, prefix: &str, layout: Option<AddressLayout>| {
+        let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
+        cluster.addressing.nodes = vec![prefix.parse().unwrap()];
+        cluster.addressing.layout = layout;
+        let notes = super::super::check(&Plan::build(cluster).unwrap()).notes;
+        notes.into_iter().find(|note| note.kind == "sequential-addresses")
+    };
+    let grid = pmesh(&[4, 4]);
+    let found = note(grid.clone(), "10.77.0.0/27", None);
+    assert!(found.is_none(), "{found:?}");
+    let found = note(grid.clone(), "10.77.0.0/27", Some(AddressLayout::Sequential));
+    assert!(found.is_none(), "{found:?}");
+    // 16 nodes take 5 bits by coordinates.
+    let ring = TopologyShape::Ring { nodes: 8 };
+    assert!(note(ring, "10.77.0.0/28", None).is_none());
+    let grid = TopologyShape::DirectMesh { dims: vec![3, 4] };
+    let found = note(grid, "10.77.0.0/28", None).unwrap();
+    assert_eq!(found.object, "10.77.0.0/28");
+    assert!(
+        found.message.contains("take 5 bits")
+            && found.message.contains("`[addressing] nodes` a /27"),
+        "{found}"
+    );
+}
+
 fn shared(dims: &[u32], lines_per_switch: u32) -> TopologyShape {
     TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch }
 }

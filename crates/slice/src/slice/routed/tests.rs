@@ -112,6 +112,21 @@ fn a_node_of_24_by_24_has_few_routes() {
     }
 }
 
+/// On a direct torus ranges of columns have one route, as the spares to them do not depend on the row. Addresses of NICs,
+/// which are numbered one after the other, have primaries alone.
+#[test]
+fn a_node_of_a_torus_of_24_by_24_has_few_routes() {
+    let plan = direct(TopologyShape::DirectTorus { dims: vec![24, 24] });
+    let nodes = &plan.cluster().addressing.nodes[0];
+    for node in [0, 25, 300, 575] {
+        let installed = Slice::of(&plan, NodeId(node)).folded().wanted;
+        let (main, tables) = (installed.all_routes(), installed.table_routes().len());
+        let to_nodes = main.keys().filter(|(dst, _)| nodes.overlaps(dst)).count();
+        assert!(to_nodes + tables <= 115, "n{node}: {to_nodes}, {tables}");
+        assert!(main.len() + tables <= 560, "n{node}: {}, {tables}", main.len());
+    }
+}
+
 /// What a daemon and an export install is what the verifier judges.
 #[test]
 fn folded_routes_are_the_prefixes_of_the_plan() {
