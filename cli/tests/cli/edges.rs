@@ -341,7 +341,7 @@ fn what_cannot_be_used_is_told_with_a_remedy() {
         ),
         (2, &["simulate", torus, "--traffic", "local:999999"], "a number of switches from 0 to 16"),
         (2, &["macs", "--name", ""], "--name: `` is not a name of 1 to"),
-        (2, &["macs", "--name", "a b"], "--name: `a b` is not a name of 1 to"),
+        (2, &["macs", "--name", "a b"], "--name: `a b` is not a name: it has a blank"),
     ] {
         let ran = tresse(args).exits(code);
         assert!(ran.stderr.contains(told) && ran.stdout.is_empty(), "{args:?}: {}", ran.stderr);

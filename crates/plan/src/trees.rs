@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use sha2::{Digest, Sha256};
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 use tresse_routing::updown::Order;
-use tresse_routing::{Assignment, Balance};
+use tresse_routing::{Assignment, Balance, SwitchDemand};
 use tresse_topology::cluster::{Cluster, Nic};
 use tresse_topology::path::Segment;
 use tresse_topology::vlan::{Role, Tree, TreeError, TreeLinks, TreeSpec};
@@ -126,7 +126,11 @@ impl Trees {
     /// The lane of the frames between two NICs, which their ports decide: what others are on a switch does not matter.
     #[must_use]
     pub const fn lane(&self, from: &Nic, to: &Nic) -> u32 {
-        (from.port + to.port).saturating_sub(2) % self.lanes()
+        if self.lanes() == 1 {
+            return 0;
+        }
+        let sum = (from.port + to.port).saturating_sub(2);
+        SwitchDemand::lane(self.lanes(), from.switch.0, to.switch.0, sum)
     }
 
     /// The tree that primary frames from switch `s` to switch `d` take first on a lane.

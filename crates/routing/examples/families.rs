@@ -1,6 +1,7 @@
 //! Plans fabrics of well-known families and prints the load of the busiest link beside the bound of the linear program,
 //! VLANs and processor time: `families [NAME]`.
 
+use tresse_routing::routes::least_cost;
 use tresse_routing::updown::{Order, Updown};
 use tresse_routing::{Minimal, SwitchDemand};
 use tresse_topology::families::Family;
@@ -63,7 +64,7 @@ fn one(name: &str, family: &Family, nodes: u64) {
     let (of_minimal, routes) = Minimal::routes(&graph, &demand);
     let routed = cpu_seconds() - began;
     let plain = demand.without_transit();
-    let bound = routes.bound(&graph, &vec![true; graph.channels()], &of_minimal, ROUNDS);
+    let bound = least_cost(&graph, &vec![true; graph.channels()], &of_minimal, ROUNDS);
     let began = cpu_seconds();
     let trees = Minimal::new(&graph, &demand, 4093).unwrap().0.len();
     print(
@@ -79,7 +80,7 @@ fn one(name: &str, family: &Family, nodes: u64) {
         let began = cpu_seconds();
         let (order, demand, routes) = Updown::routes(&graph, None, &demand).unwrap();
         let routed = cpu_seconds() - began;
-        let bound = routes.bound(&graph, &ups(&graph, &order), &demand, ROUNDS);
+        let bound = least_cost(&graph, &ups(&graph, &order), &demand, ROUNDS);
         let began = cpu_seconds();
         let trees = Updown::new(&graph, None, &demand, 4093).unwrap().0.len();
         print(

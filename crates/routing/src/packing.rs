@@ -11,8 +11,8 @@ use tresse_topology::Channel;
 /// How much work packing may be, in routes placed.
 const WORK: usize = 1 << 19;
 /// How often routes are placed anew at most, and how often without a tree less.
-const PASSES: usize = 64;
-const IN_VAIN: usize = 16;
+const PASSES: usize = 256;
+const IN_VAIN: usize = 48;
 /// The seed of the random orders, fixed because every node must plan the same trees.
 const SEED: u64 = 1;
 

@@ -27,7 +27,7 @@ pub(super) fn below_updown(plan: &Plan, survey: &Survey) -> Option<Finding> {
         format!(
             "whatever minimal paths are chosen{}, some transit node carries {forced} paths \
              besides its own {own}, so that {bound:.4} is the most",
-            if any_root { ", from whatever root" } else { "" }
+            if any_root { ", from whatever root" } else { " from this root" }
         )
     } else {
         "no minimal paths were found that give as much".into()

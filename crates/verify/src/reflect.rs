@@ -124,7 +124,7 @@ impl Reflect {
             let paths = plan.cluster().routing.paths;
             note(format!(
                 "{:.4} of a node link is reached and {optimum:.4} possible: paths = {paths} leaves \
-                 each pair {most} of them, more come nearer",
+                 each pair {most} of them, more may come nearer",
                 self.achieved
             ));
         }

@@ -1,7 +1,7 @@
 //! The report of `tresse check` (DESIGN section 8).
 
 use serde::Serialize;
-use tresse_plan::Plan;
+use tresse_plan::{LoadBound, Plan};
 use tresse_topology::vlan::Role;
 
 use super::judged::Judged;
@@ -55,6 +55,9 @@ pub struct Report {
     /// (nodes - 1) / maximum load over all directed links, node links included, each load scaled
     /// by the node link's rate over its own.
     pub ideal_throughput: f64,
+    /// What the best choice of the strategy's paths could reach, where it was sought.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<LoadBound>,
     /// Paths through transit nodes.
     pub transit: TransitSummary,
     /// For a clique: its cut into halves.
@@ -91,6 +94,7 @@ impl Report {
             report.mean_link_load = sum as f64 / survey.loads.len() as f64;
         }
         report.ideal_throughput = ideal_throughput(plan, survey);
+        report.bound = plan.load_bound();
         report.transit = TransitSummary {
             paths: survey.transit.paths,
             max: survey.transit.most,
@@ -129,6 +133,7 @@ impl Report {
             max_link_load: 0,
             mean_link_load: 0.0,
             ideal_throughput: 0.0,
+            bound: None,
             transit: TransitSummary::default(),
             cut: Cut::of(plan),
             bisection: Bisection::of(plan),

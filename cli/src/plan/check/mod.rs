@@ -149,6 +149,9 @@ fn text(out: &mut impl Write, answer: &Answer<'_>, joins: bool) -> std::io::Resu
     )?;
     writeln!(out, "link load         max {}, mean {:.3}", r.max_link_load, r.mean_link_load)?;
     writeln!(out, "ideal throughput  {:.4} of a node link", r.ideal_throughput)?;
+    if let Some(bound) = &r.bound {
+        writeln!(out, "  at most         {}", bound.words())?;
+    }
     if let Some(cut) = &r.cut {
         writeln!(
             out,

@@ -64,5 +64,14 @@ pub fn name_fault(name: &str) -> Option<String> {
 }
 
 pub(super) fn bad_name(name: &str) -> String {
-    format!("`{name}` is not a name of 1 to {} characters", limits::NAME)
+    let may = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let why = match name.chars().find(|c| !may(*c)) {
+        _ if name.is_empty() || name.len() > limits::NAME => {
+            return format!("`{name}` is not a name of 1 to {} characters", limits::NAME);
+        }
+        Some(c) if c.is_whitespace() => "it has a blank".to_owned(),
+        Some(c) => format!("it has the character `{}`", c.escape_debug()),
+        None => format!("it begins with `{}`", &name[..1]),
+    };
+    format!("`{name}` is not a name: {why}")
 }

@@ -1,9 +1,12 @@
 //! The checks that need the whole fabric: names, ports, MAC addresses, and whether cables join all switches.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tresse_base::hostlist;
 use tresse_base::problem::{Found, ProblemKind};
+use tresse_topology::Components;
 use tresse_topology::cluster::{Node, TopologyShape};
 
 use super::fabric::{Draft, NOWHERE, read_all};
@@ -11,6 +14,9 @@ use crate::file::File;
 use crate::read::At;
 
 type Span = Range<usize>;
+
+/// Of a fabric in many parts so many are named beside the largest.
+const NAMED_PARTS: usize = 4;
 
 impl Draft {
     /// Makes the checks that need the whole fabric.
@@ -50,26 +56,41 @@ impl Draft {
     }
 
     fn check_connected(&self, whole: &Span, found: &mut Found) {
-        let mut root: Vec<usize> = (0..self.switches.len()).collect();
-        fn top(root: &mut [usize], mut i: usize) -> usize {
-            while root[i] != i {
-                root[i] = root[root[i]];
-                i = root[i];
-            }
-            i
-        }
+        let mut parts = Components::new(self.switches.len());
         for link in &self.links {
-            let a = top(&mut root, link.a.switch.index());
-            let b = top(&mut root, link.b.switch.index());
-            root[a.max(b)] = a.min(b);
+            parts.join(link.a.switch.index(), link.b.switch.index());
         }
-        let apart = (1..root.len()).find(|i| top(&mut root, *i) != 0);
-        if let Some(apart) = apart {
-            let (a, b) = (&self.switches[0].name, &self.switches[apart].name);
-            let message = format!("no cable joins switch `{b}` to switch `{a}`");
-            let help = "add a [[link]] between the two parts".to_owned();
-            found.add(ProblemKind::Disconnected, whole, message, help);
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for switch in 0..self.switches.len() {
+            members.entry(parts.root(switch)).or_default().push(switch);
         }
+        let mut parts: Vec<Vec<usize>> = members.into_values().collect();
+        parts.sort_by_key(|part| (Reverse(part.len()), part[0]));
+        let [first, others @ ..] = &parts[..] else { return };
+        if others.is_empty() {
+            return;
+        }
+        let name = |part: &Vec<usize>| {
+            let first = format!("`{}`", self.switches[part[0]].name);
+            let more = part.len() - 1;
+            if more == 0 { first } else { format!("{first} and {more} more") }
+        };
+        let named: Vec<_> = others.iter().take(NAMED_PARTS).map(name).collect();
+        let more = others.len() - named.len();
+        let rest = if more == 0 { String::new() } else { format!("; {more} parts more") };
+        let (message, help) = if others.len() == 1 {
+            let message = format!("no cable joins switch {} to switch {}", named[0], name(first));
+            (message, "add a [[link]] between the two parts".to_owned())
+        } else {
+            let parts = parts.len();
+            let message = format!(
+                "the switches are {parts} parts that no cable joins: {}; {}{rest}",
+                name(first),
+                named.join("; ")
+            );
+            (message, format!("add a [[link]] from each to another, {} at least", parts - 1))
+        };
+        found.add(ProblemKind::Disconnected, whole, message, help);
     }
 }
 

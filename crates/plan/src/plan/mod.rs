@@ -7,6 +7,7 @@
 
 mod against;
 mod base;
+mod bound;
 mod digest;
 mod estimate;
 mod lines;
@@ -20,6 +21,7 @@ mod why;
 
 pub use against::Comparison;
 pub use base::base_vlan;
+pub use bound::LoadBound;
 pub use estimate::{Estimate, MeasuredLoads};
 pub use lines::Line;
 pub use longer::Longer;

@@ -22,6 +22,9 @@ pub struct PlanView {
     pub fabric: String,
     /// Digest of the plan.
     pub generation: String,
+    /// The root switch of up*/down* routing, if the strategy has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
     /// Every VLAN tree; where switches hold several lines of nodes, every line.
     pub vlans: Vec<VlanView>,
     /// Every node, in order.
@@ -205,6 +208,7 @@ impl Plan {
             format: 1,
             fabric: cluster.name.clone(),
             generation: self.generation().into(),
+            root: self.updown_order().map(|order| name(SwitchId(order.root()))),
             vlans,
             nodes,
             switches,

@@ -15,8 +15,8 @@ pub(crate) use forest::Packer;
 /// How much work laying routes and moving single ones may be each, in channels that are looked at.
 const WORK: usize = 1 << 24;
 const RELIEF: usize = 1 << 24;
-/// How often all routes are laid anew, and looked at for each power of the loads.
-const ROUNDS: usize = 2;
+/// How often all routes are laid anew, for each of several beginnings, and looked at for each power of the loads.
+const STARTS: [usize; 6] = [2, 0, 1, 4, 8, 16];
 const SWEEPS: usize = 8;
 /// With more switches than these, routes are placed source by source.
 const MANY: usize = 512;
@@ -85,14 +85,20 @@ impl Minimal {
     pub fn routes(graph: &Graph, demand: &SwitchDemand) -> (SwitchDemand, SwitchRoutes) {
         let up = vec![true; graph.channels()];
         let demand = demand.without_transit();
-        let lay = |demand: &SwitchDemand| {
-            let rounds = (WORK / demand.work()).min(ROUNDS);
+        let from = |demand: &SwitchDemand, rounds: usize| {
             let mut routes = SwitchRoutes::new(graph, &up, demand, rounds);
             let sweeps = (RELIEF / demand.work()).min(SWEEPS);
             if sweeps > 0 {
                 relieve(graph, &up, demand, &mut routes, sweeps);
             }
             routes
+        };
+        let lay = |demand: &SwitchDemand| {
+            let most = WORK / demand.work();
+            // Moving single routes ends elsewhere from each beginning.
+            let starts = if most < STARTS.len() * SWEEPS { &STARTS[..1] } else { &STARTS[..] };
+            let tried = starts.iter().map(|rounds| from(demand, most.min(*rounds)));
+            tried.min_by_key(|routes| routes.cost(demand)).expect("there is a first beginning")
         };
         let routes = lay(&demand);
         on_lanes(graph, &up, &demand, routes, lay)

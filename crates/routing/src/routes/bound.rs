@@ -15,47 +15,43 @@ const SAME: f32 = 1.0 + 1e-5;
 /// Single precision rounds what pairs pay.
 const ROUNDING: f64 = 1.0 - 1e-4;
 
-impl SwitchRoutes {
-    /// No routes of `demand` that are as short as these lead to a lower cost than this, in the unit of the first part of
-    /// [`cost`](Self::cost), not even where pairs of nodes are split at will. Prices are set `rounds` times: with more
-    /// the bound comes nearer to the optimum. O(rounds x sources x channels).
-    #[must_use]
-    pub fn bound(&self, graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: i32) -> f64 {
-        let mut scratch = self.clone();
-        let (mut search, _) = Search::new(graph, up, demand);
-        let switches = self.transit_pairs.len();
-        let (mut loads, mut turns) = (vec![0.0; self.loads.len()], vec![0.0; switches]);
-        let mut best = 0.0f64;
-        for round in 0..rounds {
-            let times: Vec<f64> =
-                loads.iter().zip(&self.slowness).map(|(load, by)| load * *by as f64).collect();
-            let nics: Vec<f64> = (0..switches).map(|v| nic_time(demand, v, turns[v])).collect();
-            let most = times.iter().chain(&nics).copied().fold(1.0, f64::max);
-            // At first, all links have the same price.
-            let power = if round == 0 { 0 } else { 4 + round.min(48) / 2 };
-            let price = |time: &f64| (time / most).powi(power);
-            let prices: Vec<f64> = times.iter().map(price).collect();
-            let may = |v: usize| f64::from(u8::from(demand.transit[v] > 0));
-            let nic_prices: Vec<f64> = (0..switches).map(|v| may(v) * price(&nics[v])).collect();
-            let sum: f64 = prices.iter().chain(&nic_prices).sum();
-            search.set_prices(
-                |at| prices[at] * self.slowness[at] as f64,
-                |v| nic_prices[v] * (nic_time(demand, v, 1.0) - nic_time(demand, v, 0.0)),
-            );
-            let mut now = Split { loads: vec![0.0; loads.len()], turns: vec![0.0; switches] };
-            let mut paid: f64 =
-                (0..switches).map(|v| nic_prices[v] * nic_time(demand, v, 0.0)).sum();
-            for source in (0..demand.sources()).filter(|source| demand.is_home(*source)) {
-                paid += search.cheapest(source, &mut scratch, &mut now);
-            }
-            best = best.max(paid / sum * ROUNDING);
-            let share = if round == 0 { 1.0 } else { 2.0 / f64::from(round + 2) };
-            let mix = |(old, new): (&mut f64, &f64)| *old += share * (new - *old);
-            loads.iter_mut().zip(&now.loads).for_each(mix);
-            turns.iter_mut().zip(&now.turns).for_each(mix);
+/// No shortest routes of `demand` lead to a lower cost than this, in the unit of the first part of
+/// [`SwitchRoutes::cost`], not even where pairs of nodes are split at will. `up[c]`: does channel c go up? Prices are set
+/// `rounds` times: with more the bound comes nearer to the optimum. O(rounds x sources x channels).
+#[must_use]
+pub fn least_cost(graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: i32) -> f64 {
+    let (mut search, mut scratch) = SwitchRoutes::none(graph, up, demand);
+    let switches = graph.switches();
+    let (mut loads, mut turns) = (vec![0.0; graph.channels()], vec![0.0; switches]);
+    let mut best = 0.0f64;
+    for round in 0..rounds {
+        let times: Vec<f64> =
+            loads.iter().zip(&scratch.slowness).map(|(load, by)| load * *by as f64).collect();
+        let nics: Vec<f64> = (0..switches).map(|v| nic_time(demand, v, turns[v])).collect();
+        let most = times.iter().chain(&nics).copied().fold(1.0, f64::max);
+        // At first, all links have the same price.
+        let power = if round == 0 { 0 } else { 4 + round.min(48) / 2 };
+        let price = |time: &f64| (time / most).powi(power);
+        let prices: Vec<f64> = times.iter().map(price).collect();
+        let may = |v: usize| f64::from(u8::from(demand.transit[v] > 0));
+        let nic_prices: Vec<f64> = (0..switches).map(|v| may(v) * price(&nics[v])).collect();
+        let sum: f64 = prices.iter().chain(&nic_prices).sum();
+        search.set_prices(
+            |at| prices[at] * scratch.slowness[at] as f64,
+            |v| nic_prices[v] * (nic_time(demand, v, 1.0) - nic_time(demand, v, 0.0)),
+        );
+        let mut now = Split { loads: vec![0.0; loads.len()], turns: vec![0.0; switches] };
+        let mut paid: f64 = (0..switches).map(|v| nic_prices[v] * nic_time(demand, v, 0.0)).sum();
+        for source in (0..demand.sources()).filter(|source| demand.is_home(*source)) {
+            paid += search.cheapest(source, &mut scratch, &mut now);
         }
-        best
+        best = best.max(paid / sum * ROUNDING);
+        let share = if round == 0 { 1.0 } else { 2.0 / f64::from(round + 2) };
+        let mix = |(old, new): (&mut f64, &f64)| *old += share * (new - *old);
+        loads.iter_mut().zip(&now.loads).for_each(mix);
+        turns.iter_mut().zip(&now.turns).for_each(mix);
     }
+    best
 }
 
 /// Node pairs over each edge and turning at each switch, split over all cheapest routes.

@@ -124,8 +124,15 @@ impl SwitchDemand {
         self.nodes.iter().sum::<u64>().saturating_sub(1)
     }
 
-    /// The pairs of nodes of a source and switch `d`: node i of one and node j of the other are on lane
-    /// (i + j) modulo the number of lanes. 0 for the source's own switch. O(lanes).
+    /// The lane of a pair of nodes on switches `s` and `d`, which have numbers with this sum there. Of several lanes,
+    /// all are used even where every switch has one node.
+    #[must_use]
+    pub const fn lane(lanes: u32, s: u32, d: u32, sum: u32) -> u32 {
+        (s + d + sum) % lanes
+    }
+
+    /// The pairs of nodes of a source and switch `d`, if those of node i of one and node j of the other are on
+    /// [`lane`](Self::lane) `(s, d, i + j)`. 0 for the source's own switch. O(lanes).
     #[must_use]
     pub fn pairs(&self, source: u32, d: u32) -> u64 {
         let (s, lanes) = (self.switch(source), u64::from(self.lanes));
@@ -133,7 +140,8 @@ impl SwitchDemand {
         if s == d || lanes == 1 {
             return if s == d { 0 } else { from * to };
         }
-        let lane = u64::from(source) % lanes;
+        let lane = u64::from(Self::lane(self.lanes, s, d, 0));
+        let lane = (u64::from(source) + lanes - lane) % lanes;
         let (left, left_to) = (from % lanes, to % lanes);
         let both = (0..left).filter(|i| (lane + lanes - i) % lanes < left_to).count() as u64;
         from / lanes * to + to / lanes * left + both
@@ -192,9 +200,8 @@ mod tests {
             for (s, d) in [(0, 1), (1, 0), (1, 2), (2, 0), (1, 1)] {
                 for lane in 0..lanes {
                     let (from, to) = (nodes[s as usize], nodes[d as usize]);
-                    let on_it = |at: &u64| {
-                        (at / to.max(1) + at % to.max(1)) % u64::from(lanes) == u64::from(lane)
-                    };
+                    let sum = |at: &u64| (at / to.max(1) + at % to.max(1)) as u32;
+                    let on_it = |at: &u64| SwitchDemand::lane(lanes, s, d, sum(at)) == lane;
                     let pairs = (0..from * to).filter(on_it).count() as u64;
                     let expected = if s == d { 0 } else { pairs };
                     assert_eq!(demand.pairs(s * lanes + lane, d), expected, "{nodes:?} {lanes}");

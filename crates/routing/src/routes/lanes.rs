@@ -4,10 +4,12 @@
 
 use tresse_topology::Graph;
 
-use super::{SwitchDemand, SwitchRoutes};
+use super::{SwitchDemand, SwitchRoutes, least_cost};
 
 /// The numbers of lanes that are tried.
-const LANES: [u32; 5] = [2, 3, 4, 6, 8];
+const LANES: [u32; 6] = [2, 3, 4, 6, 8, 12];
+/// More than so many are not tried where these have brought nothing.
+const FIRST: u32 = 3;
 /// A load so little above the bound is good enough, and a number of lanes that saves so little is not worth its VLANs.
 const NEAR: f64 = 1.05;
 /// How often the bound sets its prices.
@@ -26,16 +28,13 @@ pub(crate) fn on_lanes(
 ) -> (SwitchDemand, SwitchRoutes) {
     let mut best = (demand.clone(), routes);
     let cost = |(demand, routes): &(SwitchDemand, SwitchRoutes)| routes.cost(demand).0 as f64;
-    let largest = demand.nodes.iter().copied().max().unwrap_or(0);
-    if demand.work() > WORK || largest < 2 || cost(&best) <= demand.own_time as f64 {
+    if demand.work() > WORK || cost(&best) <= demand.own_time as f64 {
         return best;
     }
-    let enough = NEAR * best.1.bound(graph, up, demand, ROUNDS).max(demand.own_time as f64 / NEAR);
+    let enough = NEAR * least_cost(graph, up, demand, ROUNDS).max(demand.own_time as f64 / NEAR);
     for lanes in LANES {
-        if cost(&best) <= enough
-            || u64::from(lanes) > largest.pow(2)
-            || lanes as usize * demand.work() > WORK
-        {
+        let in_vain = lanes > FIRST && best.0.lanes == 1;
+        if cost(&best) <= enough || in_vain || lanes as usize * demand.work() > WORK {
             break;
         }
         let more = SwitchDemand { lanes, ..demand.clone() };

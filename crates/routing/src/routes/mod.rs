@@ -3,7 +3,7 @@
 //! with transit nodes a route may go up again after down: a transit node takes the frame in and sends it on, which loads
 //! its own link in both directions (section 3).
 //!
-//! [`Search`](search) lays the routes of one source after the other, [`relieve`] moves single routes off the most
+//! [`Search`] lays the routes of one source after the other, [`relieve`] moves single routes off the most
 //! loaded links.
 
 mod bound;
@@ -16,9 +16,11 @@ mod tests;
 
 use tresse_topology::{Channel, Graph};
 
+pub use bound::least_cost;
 pub use demand::SwitchDemand;
 pub(crate) use lanes::on_lanes;
 pub(crate) use relieve::relieve;
+use search::Search;
 
 /// A step that does not exist.
 const NONE: u32 = u32::MAX;
@@ -49,17 +51,8 @@ impl SwitchRoutes {
     /// c go up? O(rounds x sources x channels).
     #[must_use]
     pub fn new(graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: usize) -> Self {
-        let (n, sources) = (graph.switches(), demand.sources());
-        let (mut search, edges) = search::Search::new(graph, up, demand);
-        let slowness = edges.iter().map(|(c, _)| demand.slowness[*c as usize]).collect();
-        let mut routes = Self {
-            edges,
-            steps: vec![NONE; 2 * n * sources as usize],
-            ends: vec![0; n * sources as usize],
-            loads: vec![0; graph.channels()],
-            transit_pairs: vec![0; n],
-            slowness,
-        };
+        let sources = demand.sources();
+        let (mut search, mut routes) = Self::none(graph, up, demand);
         let homes = || (0..sources).filter(|source| demand.is_home(*source));
         homes().for_each(|source| search.lay(source, &mut routes));
         let mut best: Option<(RouteSetCost, Self)> = None;
@@ -77,6 +70,36 @@ impl SwitchRoutes {
             Some((least, best)) if least <= routes.cost(demand) => best,
             _ => routes,
         }
+    }
+
+    /// What the routes of every so manyth source cost, laid once: an estimate for comparison. O(sources / every x
+    /// channels).
+    pub(crate) fn sample(
+        graph: &Graph,
+        up: &[bool],
+        demand: &SwitchDemand,
+        every: usize,
+    ) -> RouteSetCost {
+        let (mut search, mut routes) = Self::none(graph, up, demand);
+        let homes = (0..demand.sources()).filter(|source| demand.is_home(*source));
+        homes.step_by(every).for_each(|source| search.lay(source, &mut routes));
+        routes.cost(demand)
+    }
+
+    /// No routes yet, and what lays them.
+    fn none<'a>(graph: &Graph, up: &[bool], demand: &'a SwitchDemand) -> (Search<'a>, Self) {
+        let (n, sources) = (graph.switches(), demand.sources() as usize);
+        let (search, edges) = Search::new(graph, up, demand);
+        let slowness = edges.iter().map(|(c, _)| demand.slowness[*c as usize]).collect();
+        let routes = Self {
+            edges,
+            steps: vec![NONE; 2 * n * sources],
+            ends: vec![0; n * sources],
+            loads: vec![0; graph.channels()],
+            transit_pairs: vec![0; n],
+            slowness,
+        };
+        (search, routes)
     }
 
     /// The channels from a source to switch `d`, onto the end of `channels`; none where that is the source's own.

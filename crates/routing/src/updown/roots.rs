@@ -6,8 +6,10 @@ use tresse_topology::Graph;
 use super::Order;
 use crate::routes::{SwitchDemand, SwitchRoutes, on_lanes, relieve};
 
-/// Roots that are compared by a first set of routes, and of those the ones that are tried to the end.
+/// Roots that are compared by a first set of routes, from so many sources where there are many, and of those the ones
+/// that are tried to the end.
 const ROOTS: usize = 256;
+const SOURCES: usize = 64;
 const SOME_ROOTS: usize = 8;
 /// How often routes are taken up and laid anew.
 const ROUNDS: usize = 2;
@@ -71,15 +73,23 @@ fn best_first(graph: &Graph, demand: &SwitchDemand) -> Vec<u32> {
     let mut roots: Vec<(u64, u32)> =
         graph.sums_of_hops(&demand.nodes).into_iter().zip(0..).collect();
     roots.sort_unstable();
-    let most = (ROOT_WORK / demand.work()).clamp(4, ROOTS);
+    let most = (ROOT_WORK / (SOURCES * graph.channels().max(1))).clamp(4, ROOTS);
     if roots.len() > most {
         let rest = roots.split_off(most / 2);
         let others = most - roots.len();
         roots.extend((1..=others).map(|at| rest[at * rest.len() / others - 1]));
     }
     let mut roots: Vec<u32> = roots.into_iter().map(|(_, root)| root).collect();
+    let every = (roots.len() * demand.work()).div_ceil(ROOT_WORK);
+    let cost = |root: &u32| {
+        let order = Order::new(graph, *root);
+        if every > 1 {
+            return SwitchRoutes::sample(graph, &ups(graph, &order), demand, every);
+        }
+        SwitchRoutes::new(graph, &ups(graph, &order), demand, 1).cost(demand)
+    };
     if roots.len() > 1 {
-        roots.sort_by_cached_key(|root| from(graph, *root, demand, 1).1.cost(demand));
+        roots.sort_by_cached_key(cost);
     }
     roots
 }

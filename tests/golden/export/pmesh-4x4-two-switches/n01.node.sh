@@ -1,6 +1,6 @@
 #!/bin/sh
 # n01.node.sh: node n01 of fabric t
-# Generation 1126c7c58e4a408a, written by `tresse export iproute2`.
+# Generation 09f4c712c8242d0d, written by `tresse export iproute2`.
 #
 # sh n01.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n01.node.sh undo   remove everything with our mark, of any generation
