@@ -133,7 +133,7 @@ impl Assignment {
                 let (trees, dor) = dor::Dor::new(grid);
                 Ok((trees, Self::Dor(dor)))
             }
-            (Strategy::Pdor, Some(grid)) => {
+            (Strategy::Pdor, Some(grid)) if !grid.is_hyperx() => {
                 let (trees, pdor) = pdor::Pdor::new(grid);
                 Ok((trees, Self::Pdor(pdor)))
             }
@@ -157,11 +157,16 @@ impl Assignment {
                 let (trees, updown) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Updown(updown)))
             }
-            (strategy, None) => Err(RoutingError::NeedsGrid {
+            (strategy, _) => Err(RoutingError::NeedsGrid {
                 strategy: if strategy == Strategy::Dor { "dor" } else { "pdor" },
                 kind: match cluster.kind {
                     TopologyShape::Clique { .. } => "a clique",
                     TopologyShape::Irregular { .. } => "irregular",
+                    TopologyShape::Clos { .. } => "leaf and spine",
+                    TopologyShape::FatTree { .. } => "a fat tree",
+                    TopologyShape::Hyperx { .. } => "a HyperX",
+                    TopologyShape::Dragonfly { .. } => "a dragonfly",
+                    TopologyShape::SlimFly { .. } => "a Slim Fly",
                     _ => "explicit",
                 },
             }),
