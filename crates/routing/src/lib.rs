@@ -48,8 +48,10 @@ pub enum Assignment {
 /// Why a strategy cannot plan a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoutingError {
-    /// `dor` and `pdor` need the coordinates of a mesh or torus.
-    #[error("strategy `{strategy}` is for mesh and torus only, and this fabric is {kind}: use stp")]
+    /// `dor` and `pdor` need the coordinates of a mesh, torus or hypercube, or `dor` those of a HyperX.
+    #[error(
+        "strategy `{strategy}` is for mesh, torus and hypercube (`dor` for hyperx too), and this fabric is {kind}: use stp"
+    )]
     NeedsGrid {
         /// The strategy's name.
         strategy: &'static str,

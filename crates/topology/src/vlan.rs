@@ -36,7 +36,7 @@ pub struct TreeSpec {
     pub links: TreeLinks,
 }
 
-/// How the links of a VLAN tree are given: by a list of cables, or by a rule on a mesh or torus.
+/// How the links of a VLAN tree are given: by a list of cables, or by a rule on a [`Grid`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeLinks {
     /// The tree VL(x | order) of vlan-minimal-paths, sections 2.4 and 3.4: one line through `center` parallel to
