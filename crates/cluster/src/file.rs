@@ -61,13 +61,14 @@ section! {
     Topology, "`topology`" {
         /// The kind of topology.
         kind: TopologyKind = "kind = \"torus\"",
-        /// Sizes per dimension, dimension 0 fastest (mesh, torus, pmesh, direct-mesh, direct-torus).
+        /// Sizes per dimension, dimension 0 fastest (mesh, torus, hyperx, pmesh, direct-mesh, direct-torus).
         #[schemars(length(min = 1, max = limits::DIMENSIONS), inner(range(min = 1, max = limits::SWITCHES)))]
         dims: Vec<At<Number>> = "dims = [4, 4]",
-        /// Nodes on each switch (mesh, torus, irregular; a clique has half its ports unless given).
+        /// Nodes on each switch that has any: on the leaves of clos, the edge switches of fat-tree, all switches elsewhere. Not
+        /// where nodes route, nor in fnn. Default: 1; as many NICs as half of the ports in clique and fat-tree.
         #[schemars(range(min = 1, max = limits::NODES_PER_SWITCH), extend("default" = 1))]
         nodes_per_switch: Number = "nodes_per_switch = 1",
-        /// NICs of each node; NIC i goes to the next switch in order (mesh, torus, clique, irregular).
+        /// NICs of each node; NIC i goes to the next switch in order of those with nodes. Not where nodes route, nor in fnn.
         #[schemars(range(min = 1, max = limits::NICS_PER_NODE), extend("default" = 1))]
         nics_per_node: Number = "nics_per_node = 1",
         /// Ports of each switch (clique, irregular).
@@ -81,6 +82,33 @@ section! {
         nodes: Number = "nodes = 8",
         /// Seed of the random cabling (irregular).
         seed: Number = "seed = 1",
+        /// Number of spines, switches without nodes (clos).
+        #[schemars(range(min = 1, max = limits::SWITCHES))]
+        spines: Number = "spines = 4",
+        /// Number of leaves, switches with nodes (clos).
+        #[schemars(range(min = 1, max = limits::SWITCHES))]
+        leaves: Number = "leaves = 8",
+        /// Parallel cables between each leaf and each spine (clos).
+        #[schemars(range(min = 1, max = limits::PARALLEL), extend("default" = 1))]
+        cables: Number = "cables = 1",
+        /// Ports of each switch, for as many nodes as half of them (fat-tree).
+        #[schemars(range(min = 2, max = limits::FAT_TREE_PORTS), extend("multipleOf" = 2))]
+        k: Number = "k = 6",
+        /// Number of dimensions, of two switches each (hypercube).
+        #[schemars(range(min = 1, max = limits::CUBE_DIMENSIONS))]
+        dimensions: Number = "dimensions = 4",
+        /// Number of groups, at most `routers` x `global` + 1 (dragonfly).
+        #[schemars(range(min = 1, max = limits::SWITCHES))]
+        groups: Number = "groups = 9",
+        /// Switches in each group, each cabled to all others of it (dragonfly).
+        #[schemars(range(min = 1, max = limits::SWITCHES))]
+        routers: Number = "routers = 4",
+        /// The most cables that each switch has to other groups (dragonfly).
+        #[schemars(range(min = 1, max = limits::GLOBAL))]
+        global: Number = "global = 2",
+        /// An odd prime; there are 2 q^2 switches (slim-fly).
+        #[schemars(extend("enum" = crate::kinds::slim_flies()))]
+        q: Number = "q = 5",
         /// Sizes to keep room for in the addresses (pmesh).
         #[schemars(length(min = 1, max = limits::DIMENSIONS), inner(range(min = 2, max = limits::GROWN)))]
         grow_to: Vec<At<Number>> = "grow_to = [8, 8]",
@@ -103,7 +131,8 @@ section! {
 section! {
     /// How paths are chosen.
     Routing, "[routing]" {
-        /// The strategy. Default: dor on mesh and torus, xy where nodes route, direct on fnn, stp elsewhere.
+        /// The strategy. Default: dor on mesh and torus, minimal on clos and fat-tree, xy where nodes route, direct on fnn,
+        /// stp elsewhere.
         strategy: StrategyName = "strategy = \"stp\"",
         /// Paths per ordered pair of nodes: the primary and its backups.
         #[schemars(range(min = 1, max = limits::PATHS), extend("default" = 2))]
@@ -138,9 +167,9 @@ choice! {
     StrategyName, "a routing strategy" {
         /// One spanning tree.
         Stp = "stp",
-        /// Dimension-order routing.
+        /// Dimension-order routing: on mesh, torus, hypercube and hyperx.
         Dor = "dor",
-        /// Partial dimension-order routing.
+        /// Partial dimension-order routing: on mesh, torus and hypercube.
         Pdor = "pdor",
         /// Minimal paths on any fabric, packed into few trees.
         Minimal = "minimal",

@@ -89,6 +89,12 @@ fn topology(kind: &str) -> String {
         "mesh" => "{ kind = \"mesh\", dims = [4, 4] }".into(),
         "clique" => "{ kind = \"clique\", ports = 8 }".into(),
         "explicit" => "{ kind = \"explicit\" }".into(),
+        "clos" => "{ kind = \"clos\", spines = 4, leaves = 8 }".into(),
+        "fat-tree" => "{ kind = \"fat-tree\", k = 6 }".into(),
+        "hypercube" => "{ kind = \"hypercube\", dimensions = 4 }".into(),
+        "hyperx" => "{ kind = \"hyperx\", dims = [4, 4] }".into(),
+        "dragonfly" => "{ kind = \"dragonfly\", groups = 9, routers = 4, global = 2 }".into(),
+        "slim-fly" => "{ kind = \"slim-fly\", q = 5 }".into(),
         _ => "{ kind = \"torus\", dims = [4, 4] }".into(),
     }
 }

@@ -2,6 +2,7 @@
 //! rules for these keys in the JSON Schema.
 
 use serde_json::{Value, json};
+use tresse_topology::cluster::TopologyShape;
 
 use crate::limits;
 use crate::read::choice;
@@ -31,13 +32,53 @@ choice! {
         DirectTorus = "direct-torus",
         /// Every node cabled to every other, without switches.
         FullMesh = "full-mesh",
+        /// Leaf and spine: every leaf cabled to every spine.
+        Clos = "clos",
+        /// A fat tree of switches with k ports.
+        FatTree = "fat-tree",
+        /// A binary hypercube of switches.
+        Hypercube = "hypercube",
+        /// A grid of switches in which every line is a clique.
+        Hyperx = "hyperx",
+        /// Groups of switches, with cables between any two groups.
+        Dragonfly = "dragonfly",
+        /// A Slim Fly of 2 q^2 switches.
+        SlimFly = "slim-fly",
     }
 }
 
 impl TopologyKind {
-    /// Whether the kind has switches but no dimensions.
-    pub(super) fn has_no_dimensions(self) -> bool {
-        matches!(self, Self::Explicit | Self::Clique | Self::Irregular)
+    /// Returns the kind of a shape.
+    pub(super) const fn of(shape: &TopologyShape) -> Self {
+        match shape {
+            TopologyShape::Mesh { .. } => Self::Mesh,
+            TopologyShape::Torus { .. } => Self::Torus,
+            TopologyShape::Clique { .. } => Self::Clique,
+            TopologyShape::Explicit => Self::Explicit,
+            TopologyShape::Irregular { .. } => Self::Irregular,
+            TopologyShape::Fnn { .. } => Self::Fnn,
+            TopologyShape::Pmesh { .. } => Self::Pmesh,
+            TopologyShape::Ring { .. } => Self::Ring,
+            TopologyShape::DirectMesh { .. } => Self::DirectMesh,
+            TopologyShape::DirectTorus { .. } => Self::DirectTorus,
+            TopologyShape::FullMesh { .. } => Self::FullMesh,
+            TopologyShape::Clos { .. } => Self::Clos,
+            TopologyShape::FatTree { .. } => Self::FatTree,
+            TopologyShape::Hypercube { .. } => Self::Hypercube,
+            TopologyShape::Hyperx { .. } => Self::Hyperx,
+            TopologyShape::Dragonfly { .. } => Self::Dragonfly,
+            TopologyShape::SlimFly { .. } => Self::SlimFly,
+        }
+    }
+
+    /// Whether `dor` is defined on the kind: its switches have dimensions.
+    pub(super) const fn has_dor(self) -> bool {
+        self.has_pdor() || matches!(self, Self::Hyperx)
+    }
+
+    /// Whether `pdor` is defined on the kind.
+    pub(super) const fn has_pdor(self) -> bool {
+        matches!(self, Self::Mesh | Self::Torus | Self::Hypercube)
     }
 
     /// Whether nodes route.
@@ -59,11 +100,33 @@ impl TopologyKind {
             "pmesh" => (&["dims"], &["grow_to", "lines_per_switch"]),
             "ring" | "full-mesh" => (&["nodes"], &[]),
             "direct-mesh" | "direct-torus" => (&["dims"], &[]),
+            "clos" => (&["spines", "leaves"], &["cables", "nodes_per_switch", "nics_per_node"]),
+            "fat-tree" => (&["k"], &["nodes_per_switch", "nics_per_node"]),
+            "hypercube" => (&["dimensions"], &["nodes_per_switch", "nics_per_node"]),
+            "hyperx" => (&["dims"], &["nodes_per_switch", "nics_per_node"]),
+            "dragonfly" => {
+                (&["groups", "routers", "global"], &["nodes_per_switch", "nics_per_node"])
+            }
+            "slim-fly" => (&["q"], &["nodes_per_switch", "nics_per_node"]),
             _ => (&[], &[]),
         }
     }
 }
 
+/// Kinds with cables between switches.
+const SWITCHED: [TopologyKind; 11] = [
+    TopologyKind::Mesh,
+    TopologyKind::Torus,
+    TopologyKind::Clique,
+    TopologyKind::Irregular,
+    TopologyKind::Clos,
+    TopologyKind::FatTree,
+    TopologyKind::Hypercube,
+    TopologyKind::Hyperx,
+    TopologyKind::Dragonfly,
+    TopologyKind::SlimFly,
+    TopologyKind::Explicit,
+];
 /// Kinds whose nodes route.
 const ROUTED: [&str; 5] = ["pmesh", "ring", "direct-mesh", "direct-torus", "full-mesh"];
 
@@ -73,16 +136,17 @@ pub(super) fn keys_of_kinds() -> Value {
         let (required, others) = TopologyKind::keys(word);
         let keys = [&["kind"], required, others].concat();
         let mut then = json!({ "propertyNames": { "enum": keys }, "required": required });
-        let ports = match *word {
-            "clique" => Some(limits::CLIQUE_PORTS),
-            "irregular" => Some(limits::IRREGULAR_PORTS),
-            _ => None,
-        };
-        if let Some(most) = ports {
-            then["properties"] = json!({ "ports": { "maximum": most } });
-        }
-        if ROUTED.contains(word) && required.contains(&"dims") {
-            then["properties"] = json!({ "dims": { "items": { "minimum": 2 } } });
+        match *word {
+            "clique" => {
+                then["properties"] = json!({ "ports": { "maximum": limits::CLIQUE_PORTS } });
+            }
+            "irregular" => {
+                then["properties"] = json!({ "ports": { "maximum": limits::IRREGULAR_PORTS } });
+            }
+            _ if ROUTED.contains(word) && required.contains(&"dims") => {
+                then["properties"] = json!({ "dims": { "items": { "minimum": 2 } } });
+            }
+            _ => {}
         }
         json!({ "if": of_kind(&[word]), "then": then })
     };
@@ -122,14 +186,29 @@ pub(super) fn rules_of_kinds() -> Value {
             "then": strategy(json!({ "const": "xy" })),
         },
         {
-            "if": topology(of_kind(&["mesh", "torus", "clique", "irregular", "explicit"])),
+            "if": topology(of_kind(&words(|_| true))),
             "then": strategy(json!({ "not": { "const": "xy" } })),
         },
         {
-            "if": topology(of_kind(&["explicit", "clique", "irregular"])),
-            "then": strategy(json!({ "not": { "enum": ["dor", "pdor"] } })),
+            "if": topology(of_kind(&words(|kind| !kind.has_dor()))),
+            "then": strategy(json!({ "not": { "const": "dor" } })),
+        },
+        {
+            "if": topology(of_kind(&words(|kind| !kind.has_pdor()))),
+            "then": strategy(json!({ "not": { "const": "pdor" } })),
         },
     ])
+}
+
+/// Returns the words of those kinds with cables between switches for which `holds`.
+fn words(holds: impl Fn(TopologyKind) -> bool) -> Vec<&'static str> {
+    SWITCHED.into_iter().filter(|kind| holds(*kind)).map(TopologyKind::word).collect()
+}
+
+/// Returns the sizes that a Slim Fly may have: odd primes, ascending.
+pub(super) fn slim_flies() -> Vec<u32> {
+    let prime = |q: &u32| (2..*q).all(|divisor| !q.is_multiple_of(divisor));
+    (3..=limits::SLIM_FLY).filter(prime).collect()
 }
 
 fn of_kind(words: &[&str]) -> Value {

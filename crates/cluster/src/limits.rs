@@ -14,6 +14,19 @@ pub(super) const NAMES: usize = 1 << 19;
 pub(super) const CLIQUE_PORTS: u32 = 512;
 /// Ports of an irregular fabric's switch.
 pub(super) const IRREGULAR_PORTS: u32 = 1024;
+/// Parallel cables between a leaf and a spine.
+pub(super) const PARALLEL: u32 = 64;
+/// Ports of a fat tree's switches.
+pub(super) const FAT_TREE_PORTS: u32 = 48;
+/// Dimensions of a hypercube: those of [`SWITCHES`].
+pub(super) const CUBE_DIMENSIONS: u32 = SWITCHES.ilog2();
+/// Cables of a switch to other groups of a dragonfly.
+pub(super) const GLOBAL: u32 = 1024;
+/// The largest `q` of a Slim Fly, a prime: more would have more than [`CABLES`].
+pub(super) const SLIM_FLY: u32 = 83;
+/// Cables between the switches of a leaf and spine, fat tree, hypercube, HyperX, dragonfly or Slim Fly: a few numbers must not fill
+/// the memory.
+pub(super) const CABLES: u32 = 1 << 20;
 /// Nodes of a flat neighbourhood: the NIC of every pair is chosen beforehand.
 pub(super) const FLAT_NODES: usize = 2048;
 /// Nodes on a switch.

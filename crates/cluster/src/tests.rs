@@ -112,6 +112,59 @@ fn absent_keys_take_their_defaults() {
     assert_eq!(parse(text, "x").unwrap(), clique);
 }
 
+/// Every family of switch fabrics, with its defaults and with all its keys.
+#[test]
+fn families_are_read_with_their_defaults() {
+    let minimal = Strategy::Minimal;
+    let clos = |cables| TopologyShape::Clos { spines: 4, leaves: 8, cables };
+    let dragonfly = TopologyShape::Dragonfly { groups: 9, routers: 4, global: 2 };
+    for (keys, kind, nodes, nics, strategy) in [
+        ("\"clos\", spines = 4, leaves = 8", clos(1), 8, 1, minimal),
+        (
+            "\"clos\", spines = 4, leaves = 8, cables = 2, nodes_per_switch = 2",
+            clos(2),
+            16,
+            1,
+            minimal,
+        ),
+        ("\"fat-tree\", k = 6", TopologyShape::FatTree { k: 6 }, 54, 1, minimal),
+        ("\"fat-tree\", k = 4, nics_per_node = 2", TopologyShape::FatTree { k: 4 }, 8, 2, minimal),
+        (
+            "\"hypercube\", dimensions = 6",
+            TopologyShape::Hypercube { dimensions: 6 },
+            64,
+            1,
+            Strategy::Stp,
+        ),
+        (
+            "\"hyperx\", dims = [4, 3]",
+            TopologyShape::Hyperx { dims: vec![4, 3] },
+            12,
+            1,
+            Strategy::Stp,
+        ),
+        ("\"dragonfly\", groups = 9, routers = 4, global = 2", dragonfly, 36, 1, Strategy::Stp),
+        (
+            "\"slim-fly\", q = 5, nodes_per_switch = 3",
+            TopologyShape::SlimFly { q: 5 },
+            150,
+            1,
+            Strategy::Stp,
+        ),
+    ] {
+        let cluster = parse(&format!("[fabric]\ntopology = {{ kind = {keys} }}\n"), "x").unwrap();
+        let per_switch = if keys.contains("nodes_per_switch") {
+            nodes
+                / cluster.nodes.iter().map(|n| n.nics[0].switch).collect::<BTreeSet<_>>().len()
+                    as u32
+        } else {
+            0
+        };
+        assert_eq!(cluster, Cluster::generated(kind, per_switch, nics, strategy, 2), "{keys}");
+        assert_eq!(cluster.nodes.len() as u32, nodes, "{keys}");
+    }
+}
+
 #[test]
 fn an_absent_prefix_takes_the_families_of_the_other() {
     let parse = |addressing: &str| {
@@ -278,4 +331,30 @@ fn hostlists_of_one_file_name_so_many_things_in_all() {
     let found = parse(&text, "bomb.toml").unwrap_err();
     let told = found.problems.iter().filter(|p| p.message.contains("at most 524288"));
     assert_eq!(told.count(), 1, "{found}");
+}
+
+#[test]
+fn the_largest_families_are_read_quickly() {
+    for keys in [
+        "\"slim-fly\", q = 83",
+        "\"hypercube\", dimensions = 16",
+        "\"fat-tree\", k = 48",
+        "\"clos\", spines = 1024, leaves = 1024",
+        "\"clos\", spines = 1, leaves = 65535, cables = 16",
+        "\"hyperx\", dims = [1448]",
+        "\"dragonfly\", groups = 65, routers = 64, global = 5",
+        "\"dragonfly\", groups = 2, routers = 1024, global = 1",
+    ] {
+        let addressing = "[addressing]\nnodes = \"10.0.0.0/8\"\nnics = \"11.0.0.0/8\"\n";
+        let text = format!("[fabric]\ntopology = {{ kind = {keys} }}\n{addressing}");
+        let started = std::time::Instant::now();
+        let cluster = parse(&text, "x").unwrap_or_else(|problems| panic!("{problems}"));
+        let took = started.elapsed();
+        eprintln!(
+            "{keys}: {} switches, {} cables, {took:?}",
+            cluster.switches.len(),
+            cluster.links.len()
+        );
+        assert!(took.as_secs() < 5, "{keys}: {took:?}");
+    }
 }

@@ -72,7 +72,7 @@ pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
     vec![ExportFile { name: "topology.conf".into(), text: out }]
 }
 
-/// Nodes such that consecutive ones are near each other: on a mesh or torus along a snake through
+/// Nodes such that consecutive ones are near each other: on a fabric with dimensions along a snake through
 /// all rows, elsewhere by switch.
 fn order(plan: &Plan) -> Vec<NodeId> {
     let cluster = plan.cluster();

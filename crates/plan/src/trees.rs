@@ -23,7 +23,7 @@ use crate::lock;
 pub struct Trees {
     pub(crate) cluster: Cluster,
     pub(crate) graph: Graph,
-    /// The grid of the switches, if they form a mesh or torus.
+    /// The grid of the switches, if they form a mesh, torus, hypercube or HyperX.
     pub(crate) grid: Option<Grid>,
     /// The trees that each pair of switches uses.
     pub(crate) assignment: Assignment,

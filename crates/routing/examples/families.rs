@@ -1,6 +1,8 @@
 //! Plans fabrics of well-known families and prints the load of the busiest link beside the bound of the linear program,
 //! VLANs and processor time: `families [NAME]`.
 
+#![expect(clippy::disallowed_methods, reason = "an example reads how much processor time it took")]
+
 use tresse_routing::routes::least_cost;
 use tresse_routing::updown::{Order, Updown};
 use tresse_routing::{Minimal, SwitchDemand};
@@ -17,12 +19,12 @@ fn main() {
         cables: random::regular(switches, degree, 1),
     };
     let mut families = vec![
-        ("clos 2x2", Family::clos(2, 2), 8),
-        ("clos 4x2", Family::clos(4, 2), 8),
-        ("clos 2x3", Family::clos(2, 3), 16),
+        ("clos 2x2", Family::clos(2, 2, 1), 8),
+        ("clos 4x2", Family::clos(4, 2, 1), 8),
+        ("clos 2x3", Family::clos(2, 3, 1), 16),
         ("three cables", Family { switches: 2, homes: 2, cables: vec![(0, 1); 3] }, 4),
-        ("clos 4x8", Family::clos(4, 8), 2),
-        ("clos 3x12", Family::clos(3, 12), 3),
+        ("clos 4x8", Family::clos(4, 8, 1), 2),
+        ("clos 3x12", Family::clos(3, 12, 1), 3),
     ];
     let fat: Vec<_> = (4..=16).step_by(2).map(|k| (format!("fat-tree {k}"), k)).collect();
     families.extend(
@@ -66,7 +68,7 @@ fn one(name: &str, family: &Family, nodes: u64) {
     let plain = demand.without_transit();
     let bound = least_cost(&graph, &vec![true; graph.channels()], &of_minimal, ROUNDS);
     let began = cpu_seconds();
-    let trees = Minimal::new(&graph, &demand, 4093).unwrap().0.len();
+    let trees = Minimal::new(&graph, &demand, 4093).expect("families are connected").0.len();
     print(
         name,
         "minimal",
@@ -78,11 +80,13 @@ fn one(name: &str, family: &Family, nodes: u64) {
     );
     for (strategy, demand) in [("updown", plain), ("transit", demand)] {
         let began = cpu_seconds();
-        let (order, demand, routes) = Updown::routes(&graph, None, &demand).unwrap();
+        let (order, demand, routes) =
+            Updown::routes(&graph, None, &demand).expect("families are connected");
         let routed = cpu_seconds() - began;
         let bound = least_cost(&graph, &ups(&graph, &order), &demand, ROUNDS);
         let began = cpu_seconds();
-        let trees = Updown::new(&graph, None, &demand, 4093).unwrap().0.len();
+        let trees =
+            Updown::new(&graph, None, &demand, 4093).expect("families are connected").0.len();
         print(
             name,
             strategy,

@@ -1,10 +1,16 @@
-//! The strategy `dor`: dimension-order routing with VLAN trees on a mesh or torus (vlan-minimal-paths, Definitions
-//! 2.4, 2.6, 3.4, 3.6).
+//! The strategy `dor`: dimension-order routing with VLAN trees on a mesh, torus or HyperX (vlan-minimal-paths,
+//! Definitions 2.4, 2.6, 3.4, 3.6).
 //!
 //! A row is the switches that differ only in coordinate 0. A frame uses a tree that is centred in the row of its
 //! source switch, at (x1, ..., x(M-1)) with M dimensions: the paper calls it VL(-, x1, ..., x(M-1)) on a mesh, and
 //! VL(-:ab, x1, ..., x(M-1)) on a torus, where ab is one of two centres a and b of the row. With N switches in every
 //! dimension there are N^(M-1) trees on a mesh and 2 N^(M-1) on a torus.
+//!
+//! On a HyperX, whose lines are cliques, such a tree has a star in place of each line, and dimension order takes one
+//! cable in each dimension. In dimensions 1 to M-1 the stars are centred at the source's coordinates, so that every switch
+//! of the line is one cable away. In dimension 0 one end of the cable must be the centre: the source, or the destination
+//! where the source is the last switch of its line. So there are N-1 trees for each row, (N-1) N^(M-1) in all; fewer
+//! centres would leave two switches of a line without a tree in which they are neighbours.
 
 use tresse_base::id::{SwitchId, TreeId};
 use tresse_topology::Grid;
@@ -13,8 +19,8 @@ use tresse_topology::vlan::TreeSpec;
 use super::lines;
 
 /// The result of the strategy `dor`: the VLAN tree that each ordered pair of switches uses. The index of a tree is the
-/// row of the source switch, plus the number of rows if the tree is centred at b instead of a (see the module
-/// `lines`).
+/// row of the source switch, plus the number of rows times the index of the tree's centre in dimension 0 (see the
+/// module `lines`).
 #[derive(Debug, Clone)]
 pub struct Dor {
     grid: Grid,

@@ -50,8 +50,10 @@ pub enum Assignment {
 /// Why a strategy cannot plan a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoutingError {
-    /// `dor` and `pdor` need the coordinates of a mesh or torus.
-    #[error("strategy `{strategy}` is for mesh and torus only, and this fabric is {kind}: use stp")]
+    /// `dor` and `pdor` need the coordinates of a mesh, torus or hypercube, or `dor` those of a HyperX.
+    #[error(
+        "strategy `{strategy}` is for mesh, torus and hypercube (`dor` for hyperx too), and this fabric is {kind}: use stp"
+    )]
     NeedsGrid {
         /// The strategy's name.
         strategy: &'static str,
@@ -135,7 +137,7 @@ impl Assignment {
                 let (trees, dor) = dor::Dor::new(grid);
                 Ok((trees, Self::Dor(dor)))
             }
-            (Strategy::Pdor, Some(grid)) => {
+            (Strategy::Pdor, Some(grid)) if !grid.is_hyperx() => {
                 let (trees, pdor) = pdor::Pdor::new(grid);
                 Ok((trees, Self::Pdor(pdor)))
             }
@@ -159,11 +161,16 @@ impl Assignment {
                 let (trees, updown) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Updown(updown)))
             }
-            (strategy, None) => Err(RoutingError::NeedsGrid {
+            (strategy, _) => Err(RoutingError::NeedsGrid {
                 strategy: if strategy == Strategy::Dor { "dor" } else { "pdor" },
                 kind: match cluster.kind {
                     TopologyShape::Clique { .. } => "a clique",
                     TopologyShape::Irregular { .. } => "irregular",
+                    TopologyShape::Clos { .. } => "leaf and spine",
+                    TopologyShape::FatTree { .. } => "a fat tree",
+                    TopologyShape::Hyperx { .. } => "a HyperX",
+                    TopologyShape::Dragonfly { .. } => "a dragonfly",
+                    TopologyShape::SlimFly { .. } => "a Slim Fly",
                     _ => "explicit",
                 },
             }),

@@ -1,7 +1,8 @@
-//! What the strategies `dor` and `pdor` share: the VLAN trees of a mesh or torus, which the paper calls VL(...), and
-//! the choice between two trees in each row of a torus. Such a tree cuts the ring of dimension 0 at one link: it is
+//! What the strategies `dor` and `pdor` share: the VLAN trees of a mesh, torus or HyperX, which the paper calls VL(...),
+//! and the choice between two trees in each row of a torus. Such a tree cuts the ring of dimension 0 at one link: it is
 //! centred at a and cut at the wrap-around link, or centred at b and cut on the opposite side (vlan-minimal-paths,
-//! Definitions 2.3, 3.3, sections 2.4, 3.2, 3.4).
+//! Definitions 2.3, 3.3, sections 2.4, 3.2, 3.4). On a HyperX, whose lines are cliques, stars take the place of the
+//! paper's lines.
 
 use tresse_topology::vlan::{Role, TreeLinks, TreeSpec};
 use tresse_topology::{Coordinates, Grid};
@@ -19,9 +20,13 @@ pub fn b_of(n: u32) -> u32 {
 }
 
 /// Returns the coordinates in dimension 0 in which VLAN trees must be centred: a and b ([`a_of`], [`b_of`]) on a
-/// torus; only one on a mesh, and in rings of at most two switches, which have no link to cut.
+/// torus; only one on a mesh, and in rings of at most two switches, which have no link to cut. On a HyperX all but the
+/// last: of any two switches of a line one is then the centre of a star, as a path of one cable needs.
 pub fn centers(grid: &Grid) -> Vec<u32> {
     let n = grid.dims()[0];
+    if grid.is_hyperx() {
+        return (0..(n - 1).max(1)).collect();
+    }
     match (grid.is_torus(), n) {
         (false, _) => vec![0],
         (true, 1 | 2) => vec![a_of(n)],
@@ -30,9 +35,14 @@ pub fn centers(grid: &Grid) -> Vec<u32> {
 }
 
 /// Returns the centre of the VLAN tree for frames from coordinate `s` to coordinate `d` of dimension 0, as an index
-/// into [`centers`]. This is the function `select_ab` of vlan-minimal-paths, section 3.2.
+/// into [`centers`]. This is the function `select_ab` of vlan-minimal-paths, section 3.2. On a HyperX the centre is
+/// the source if it is one, else the destination.
 pub fn select_ab(grid: &Grid, s: u32, d: u32) -> usize {
     let n = grid.dims()[0];
+    if grid.is_hyperx() {
+        let last = n.saturating_sub(2);
+        return if s <= last { s } else { d.min(last) } as usize;
+    }
     if !grid.is_torus() || n <= 2 {
         return 0;
     }
@@ -48,7 +58,7 @@ pub fn tree(grid: &Grid, center: Coordinates, order: Vec<usize>) -> TreeSpec {
         if dim > 0 {
             name.push(',');
         }
-        match (dim == axis, grid.is_torus()) {
+        match (dim == axis, grid.is_torus() || grid.is_hyperx()) {
             (true, true) => name.push_str(&format!("-:{x}")),
             (true, false) => name.push('-'),
             (false, _) => name.push_str(&x.to_string()),

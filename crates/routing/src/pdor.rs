@@ -1,4 +1,4 @@
-//! The strategy `pdor`: partial dimension-order routing on a mesh or torus (vlan-minimal-paths, Definitions 2.5, 2.7,
+//! The strategy `pdor`: partial dimension-order routing on a mesh (a hypercube too) or torus (vlan-minimal-paths, Definitions 2.5, 2.7,
 //! 3.5, 3.7).
 //!
 //! A row is the switches that differ only in coordinate 0. Rows have VLAN trees of their own, as under

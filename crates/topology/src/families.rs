@@ -1,6 +1,8 @@
 //! The cables of well-known families of switch fabrics: leaf and spine, fat trees, hypercubes, HyperX, dragonflies and
 //! Slim Flies. Switches that have nodes are numbered first.
 
+use crate::cluster::TopologyShape;
+
 /// A generated fabric of switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Family {
@@ -19,10 +21,30 @@ impl Family {
         Self { switches, homes, cables }
     }
 
-    /// A folded Clos network of two levels: every leaf has a cable to every spine.
+    /// Returns the switches and cables of a kind; `None` for kinds that are none of these families. The sizes must be
+    /// valid (see [`TopologyShape`]).
     #[must_use]
-    pub fn clos(spines: u32, leaves: u32) -> Self {
-        let cables = (0..leaves).flat_map(|leaf| (0..spines).map(move |s| (leaf, leaves + s)));
+    pub fn of(kind: &TopologyShape) -> Option<Self> {
+        match kind {
+            TopologyShape::Clos { spines, leaves, cables } => {
+                Some(Self::clos(*spines, *leaves, *cables))
+            }
+            TopologyShape::FatTree { k } => Some(Self::fat_tree(*k)),
+            TopologyShape::Hypercube { dimensions } => Some(Self::hypercube(*dimensions)),
+            TopologyShape::Hyperx { dims } => Some(Self::hyperx(dims)),
+            TopologyShape::Dragonfly { groups, routers, global } => {
+                Some(Self::dragonfly(*groups, *routers, *global))
+            }
+            TopologyShape::SlimFly { q } => Some(Self::slim_fly(*q)),
+            _ => None,
+        }
+    }
+
+    /// A folded Clos network of two levels: every leaf has `parallel` cables to every spine.
+    #[must_use]
+    pub fn clos(spines: u32, leaves: u32, parallel: u32) -> Self {
+        let cables = (0..leaves)
+            .flat_map(|leaf| (0..spines * parallel).map(move |at| (leaf, leaves + at / parallel)));
         Self::new(leaves + spines, leaves, cables)
     }
 
@@ -52,19 +74,19 @@ impl Family {
         Self::new(switches, switches, cables)
     }
 
-    /// A HyperX (Ahn et al., SC 2009): a grid of switches in which every line of every dimension is a clique. The last
-    /// dimension varies fastest.
+    /// A HyperX (Ahn et al., SC 2009): a grid of switches in which every line of every dimension is a clique. Switches
+    /// are numbered as on a mesh: dimension 0 varies fastest.
     #[must_use]
     pub fn hyperx(dims: &[u32]) -> Self {
         let switches: u32 = dims.iter().product();
         let mut cables = Vec::new();
-        let mut step = switches;
+        let mut step = 1;
         for size in dims {
-            step /= size;
             for s in 0..switches {
                 let at = s / step % size;
                 cables.extend((at + 1..*size).map(|to| (s, s + (to - at) * step)));
             }
+            step *= size;
         }
         Self::new(switches, switches, cables)
     }
@@ -167,7 +189,7 @@ mod tests {
             assert_eq!((family.switches, family.homes), (switches, homes));
             assert_eq!(degrees_and_diameter(&family), (degrees.to_vec(), diameter), "{switches}");
         };
-        is(Family::clos(4, 8), 12, 8, &[4, 8], 2);
+        is(Family::clos(4, 8, 1), 12, 8, &[4, 8], 2);
         is(Family::fat_tree(4), 20, 8, &[2, 4], 4);
         is(Family::fat_tree(6), 45, 18, &[3, 6], 4);
         is(Family::hypercube(6), 64, 64, &[6], 6);
@@ -180,5 +202,24 @@ mod tests {
         is(Family::slim_fly(13), 338, 338, &[19], 2);
         is(Family::slim_fly(3), 18, 18, &[5], 2);
         assert_eq!(Family::slim_fly(5).cables.len(), 50 * 7 / 2);
+    }
+
+    /// For sizes up to 43, the same number of cables at every switch, and two at most between any
+    /// two. Adding 1 to all y and c maps the graph onto itself, so paths from one switch of each x and m are all.
+    #[test]
+    fn slim_flies_have_diameter_two() {
+        let primes = (3..=43_u32).filter(|q| (2..*q).all(|divisor| !q.is_multiple_of(divisor)));
+        for q in primes {
+            let family = Family::slim_fly(q);
+            let graph = Graph::from_edges(family.switches as usize, &family.cables);
+            let radix = if q % 4 == 1 { 3 * q / 2 } else { (3 * q).div_ceil(2) };
+            let degrees = (0..family.switches).map(|s| graph.out(s).len() as u32);
+            assert!({ degrees }.all(|degree| degree == radix), "{q}");
+            let (mut distance, mut queue) = (Vec::new(), Vec::new());
+            for s in (0..family.switches).step_by(q as usize) {
+                graph.distances(s, &mut distance, &mut queue);
+                assert_eq!(distance.iter().max(), Some(&2), "q {q} from {s}");
+            }
+        }
     }
 }

@@ -1,11 +1,13 @@
-//! Generates fabrics by kind and size (DESIGN section 3): mesh, torus, clique, irregular and flat neighbourhood, with
-//! names, ports, cables and derived MAC addresses. The module `routed` generates the fabrics whose nodes route. This
+//! Generates fabrics by kind and size (DESIGN section 3): mesh, torus, clique, irregular, flat neighbourhood and
+//! the families of [`families`](crate::families), with names, ports, cables and derived MAC addresses. The module `routed` generates the fabrics whose nodes route. This
 //! module defines how switches, nodes and ports are numbered. The sizes must be valid: the parser checks them.
 //!
 //! All switches use their ports alike. With n nodes per switch and c NICs per node, the first c n ports are for NICs:
 //! NIC i of a node is on port i n + j + 1, where j is the node's position among the n nodes of its first switch. Then
 //! come, for each dimension, the cables to the lower and to the higher neighbour (a mesh leaves the ports free that
-//! would lead outside), or, in a clique and an irregular fabric, one cable per neighbour in index order.
+//! would lead outside), or, in all other fabrics, one cable after the other by neighbour in index
+//! order. Of the families of [`families`](crate::families) only the first switches may have nodes: others use their ports for cables from
+//! port 1 on, and have as many as the one of them with the most cables.
 
 mod fabric;
 mod routed;
@@ -15,6 +17,7 @@ use tresse_base::units::Rate;
 use tresse_base::wiring::Wiring;
 
 use crate::cluster::{Link, Nic, Node, Port, TopologyShape};
+use crate::families::Family;
 use crate::{Layout, random};
 
 pub use fabric::{Fabric, default_switch, derived_mac};
@@ -22,7 +25,7 @@ pub use fabric::{Fabric, default_switch, derived_mac};
 use fabric::Names;
 
 /// Generates the switches, nodes and cables of a kind of topology. `nodes_per_switch` and `nics_per_node` are keys of
-/// the cluster file (a clique's default is [`clique_nodes_per_switch`]). They are ignored for flat neighbourhoods, and
+/// the cluster file (see [`usual_nodes_per_switch`]). They are ignored for flat neighbourhoods, and
 /// for fabrics without switches such as rings. [`TopologyShape::Explicit`] gives an empty fabric.
 #[must_use]
 pub fn generate(kind: &TopologyShape, nodes_per_switch: u32, nics_per_node: u32) -> Fabric {
@@ -37,7 +40,18 @@ pub fn generate(kind: &TopologyShape, nodes_per_switch: u32, nics_per_node: u32)
         TopologyShape::Clique { ports } => (ports / 2 + 1, *ports, clique(ports / 2 + 1, first)),
         TopologyShape::Irregular { switches, ports, seed } => {
             let degree = (ports + 1).saturating_sub(first);
-            (*switches, *ports, neighbours(*switches, degree, *seed, first))
+            let cables = random::regular(*switches, degree, (*seed).into());
+            let (_, links) = by_neighbour(*switches, &cables, |_| first);
+            (*switches, *ports, links)
+        }
+        TopologyShape::Clos { .. }
+        | TopologyShape::FatTree { .. }
+        | TopologyShape::Hypercube { .. }
+        | TopologyShape::Hyperx { .. }
+        | TopologyShape::Dragonfly { .. }
+        | TopologyShape::SlimFly { .. } => {
+            let of = |family: &Family| generate_family(family, nodes_per_switch, nics_per_node);
+            return Family::of(kind).as_ref().map_or_else(Fabric::default, of);
         }
         TopologyShape::Explicit => return Fabric::default(),
         TopologyShape::Fnn { wiring, uplink, spares } => {
@@ -63,6 +77,17 @@ pub const fn clique_nodes_per_switch(ports: u32, nics_per_node: u32) -> u32 {
     match (ports / 2).checked_div(nics_per_node) {
         Some(nodes) => nodes,
         None => 0,
+    }
+}
+
+/// Returns the number of nodes per switch if the cluster file gives none. A clique and a fat tree have as many NICs
+/// as half of the ports, at least one node; all others have one node.
+#[must_use]
+pub fn usual_nodes_per_switch(kind: &TopologyShape, nics_per_node: u32) -> u32 {
+    match kind {
+        TopologyShape::Clique { ports } => clique_nodes_per_switch(*ports, nics_per_node),
+        TopologyShape::FatTree { k } => (k / 2 / nics_per_node.max(1)).max(1),
+        _ => 1,
     }
 }
 
@@ -193,18 +218,39 @@ fn clique(count: u32, first: u32) -> Vec<Link> {
     pairs.map(|(a, b)| cable((a, first + b - 1), (b, first + a))).collect()
 }
 
-/// Returns the cables of an irregular fabric. A switch's ports to other switches are in the order of the
+/// Lays cables, given by their ends in ascending order, from the port `first` of each switch on. Returns the port after
+/// the last one that is used, for each switch, and the cables. A switch's ports to other switches are in the order of the
 /// indices of those switches.
-fn neighbours(count: u32, degree: u32, seed: u32, first: u32) -> Vec<Link> {
-    let mut used = vec![first; count as usize];
+fn by_neighbour(
+    count: u32,
+    cables: &[(u32, u32)],
+    first: impl Fn(u32) -> u32,
+) -> (Vec<u32>, Vec<Link>) {
+    let mut next: Vec<u32> = (0..count).map(first).collect();
     let mut port = |switch: u32| {
-        let port = used[switch as usize];
-        used[switch as usize] += 1;
+        let port = next[switch as usize];
+        next[switch as usize] += 1;
         (switch, port)
     };
     // Ascending by lower switch: so each switch meets its lower neighbours first, all in order.
-    let edges = random::regular(count, degree, seed.into());
-    edges.into_iter().map(|(a, b)| cable(port(a), port(b))).collect()
+    let links = cables.iter().map(|(a, b)| cable(port(*a), port(*b))).collect();
+    (next, links)
+}
+
+fn generate_family(family: &Family, nodes_per_switch: u32, nics_per_node: u32) -> Fabric {
+    let has_nodes = |switch: u32| switch < family.homes;
+    let first = |switch| if has_nodes(switch) { nodes_per_switch * nics_per_node + 1 } else { 1 };
+    let (next, links) = by_neighbour(family.switches, &family.cables, first);
+    let most = |among: &[u32]| among.iter().max().map_or(1, |next| (next - 1).max(1));
+    let (with, without) = next.split_at(family.homes as usize);
+    let ports = [most(without), most(with)];
+    let names = Names::new('s', family.switches);
+    let switch = |k| default_switch(names.of(k), ports[usize::from(has_nodes(k))]);
+    Fabric {
+        switches: (0..family.switches).map(switch).collect(),
+        nodes: nodes(family.homes, nodes_per_switch, nics_per_node),
+        links,
+    }
 }
 
 fn cable(a: (u32, u32), b: (u32, u32)) -> Link {
@@ -295,6 +341,92 @@ mod tests {
                 ));
             }
         }
+    }
+
+    fn families() -> Vec<TopologyShape> {
+        vec![
+            TopologyShape::Clos { spines: 4, leaves: 8, cables: 1 },
+            TopologyShape::Clos { spines: 3, leaves: 2, cables: 2 },
+            TopologyShape::Clos { spines: 1, leaves: 1, cables: 1 },
+            TopologyShape::FatTree { k: 2 },
+            TopologyShape::FatTree { k: 6 },
+            TopologyShape::Hypercube { dimensions: 4 },
+            TopologyShape::Hyperx { dims: vec![4, 1, 3] },
+            TopologyShape::Dragonfly { groups: 9, routers: 4, global: 2 },
+            TopologyShape::Dragonfly { groups: 6, routers: 3, global: 2 },
+            TopologyShape::SlimFly { q: 5 },
+        ]
+    }
+
+    /// Of the switches with nodes, and of the others, one uses its last port.
+    #[test]
+    fn families_use_every_port_once_and_have_no_more_than_they_need() {
+        for (nodes, nics) in [(1, 1), (3, 1), (2, 3)] {
+            for kind in families() {
+                let fabric = generate(&kind, nodes, nics);
+                assert_ports_unique_and_in_range(&fabric);
+                let homes = Family::of(&kind).unwrap().homes;
+                for first in [0, homes as usize] {
+                    let Some(switch) = fabric.switches.get(first) else { continue };
+                    let ends = fabric.links.iter().flat_map(|l| [l.a, l.b]);
+                    let last = ends.filter(|end| (end.switch.0 < homes) == (first == 0));
+                    assert_eq!(last.map(|end| end.port).max(), Some(switch.ports), "{kind:?}");
+                }
+            }
+        }
+    }
+
+    /// NICs first, on leaves and edge switches alone; cables by neighbour; parallel ones beside each other.
+    #[test]
+    fn ports_of_leaves_and_spines() {
+        let fabric = generate(&TopologyShape::Clos { spines: 2, leaves: 3, cables: 2 }, 2, 2);
+        assert_eq!(fabric.switches.iter().map(|s| s.ports).collect::<Vec<_>>(), [8, 8, 8, 6, 6]);
+        let of_leaf = |leaf| {
+            let of = fabric.links.iter().filter(move |l| l.a.switch == SwitchId(leaf));
+            of.map(|l| (l.a.port, l.b.switch.0, l.b.port)).collect::<Vec<_>>()
+        };
+        assert_eq!(of_leaf(0), [(5, 3, 1), (6, 3, 2), (7, 4, 1), (8, 4, 2)]);
+        assert_eq!(of_leaf(2), [(5, 3, 5), (6, 3, 6), (7, 4, 5), (8, 4, 6)]);
+        let last = &fabric.nodes[5].nics;
+        assert_eq!((last[0].switch, last[0].port), (SwitchId(2), 2));
+        assert_eq!((last[1].switch, last[1].port), (SwitchId(0), 4), "the next switch with nodes");
+        let tree = generate(&TopologyShape::FatTree { k: 4 }, 2, 1);
+        assert!(tree.switches.iter().all(|switch| switch.ports == 4));
+        assert_eq!((tree.nodes.len(), tree.nodes[15].nics[0].switch), (16, SwitchId(7)));
+    }
+
+    /// A hypercube is a mesh of sizes 2, and numbered alike.
+    #[test]
+    fn a_hypercube_has_the_cables_of_a_mesh() {
+        let cube = pairs(&generate(&TopologyShape::Hypercube { dimensions: 4 }, 1, 1));
+        let mesh = pairs(&generate(&TopologyShape::Mesh { dims: vec![2; 4] }, 1, 1));
+        assert_eq!(cube.iter().collect::<HashSet<_>>(), mesh.iter().collect());
+        assert_eq!(cube.len(), mesh.len());
+    }
+
+    /// With these sizes every cable stays in its ports; more leaves only give the spines higher numbers.
+    #[test]
+    fn growth_that_moves_no_cable() {
+        let hyperx = |dims: &[u32]| TopologyShape::Hyperx { dims: dims.into() };
+        let clos = |spines, leaves| TopologyShape::Clos { spines, leaves, cables: 2 };
+        let ends = |kind: &TopologyShape, shift: u32| -> HashSet<[(u32, u32); 2]> {
+            let of = |end: Port| {
+                let behind = matches!(kind, TopologyShape::Clos { leaves: 4, .. });
+                let moves = behind && end.switch.0 >= 4;
+                (end.switch.0 + if moves { shift } else { 0 }, end.port)
+            };
+            generate(kind, 2, 1).links.iter().map(|link| [of(link.a), of(link.b)]).collect()
+        };
+        let cube = |dimensions| TopologyShape::Hypercube { dimensions };
+        for (small, large, shift) in [
+            (cube(3), cube(4), 0),
+            (hyperx(&[3, 3]), hyperx(&[3, 4]), 0),
+            (clos(2, 4), clos(3, 4), 0),
+            (clos(2, 4), clos(2, 5), 1),
+        ] {
+            assert!(ends(&small, shift).is_subset(&ends(&large, 0)), "{small:?} {large:?}");
+        }
+        assert!(!ends(&hyperx(&[3, 3]), 0).is_subset(&ends(&hyperx(&[4, 3]), 0)));
     }
 
     #[test]

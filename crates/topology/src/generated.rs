@@ -8,7 +8,7 @@ use crate::cluster::{
 use crate::generate;
 
 impl Cluster {
-    /// Returns the cluster of a file with only these keys. If `nodes_per_switch` is 0, a clique takes its
+    /// Returns the cluster of a file with only these keys. If `nodes_per_switch` is 0, it is the kind's
     /// usual number of nodes per switch. The caller must give valid sizes; whether the prefixes have room is
     /// not checked (a /16 holds 65,534 nodes).
     #[must_use]
@@ -19,11 +19,9 @@ impl Cluster {
         strategy: Strategy,
         paths: u32,
     ) -> Self {
-        let nodes_per_switch = match kind {
-            TopologyShape::Clique { ports } if nodes_per_switch == 0 => {
-                generate::clique_nodes_per_switch(ports, nics_per_node)
-            }
-            _ => nodes_per_switch,
+        let nodes_per_switch = match nodes_per_switch {
+            0 => generate::usual_nodes_per_switch(&kind, nics_per_node),
+            given => given,
         };
         let fabric = generate::generate(&kind, nodes_per_switch, nics_per_node);
         Self {
@@ -81,6 +79,17 @@ pub fn default_name(kind: &TopologyShape) -> String {
         TopologyShape::DirectTorus { dims } => format!("direct-torus-{}", sizes(dims)),
         TopologyShape::FullMesh { nodes } => format!("full-mesh-{nodes}"),
         TopologyShape::Fnn { wiring, .. } => format!("fnn-{}", wiring.pcs()),
+        TopologyShape::Clos { spines, leaves, cables: 1 } => format!("clos-{spines}x{leaves}"),
+        TopologyShape::Clos { spines, leaves, cables } => {
+            format!("clos-{spines}x{leaves}x{cables}")
+        }
+        TopologyShape::FatTree { k } => format!("fat-tree-{k}"),
+        TopologyShape::Hypercube { dimensions } => format!("hypercube-{dimensions}"),
+        TopologyShape::Hyperx { dims } => format!("hyperx-{}", sizes(dims)),
+        TopologyShape::Dragonfly { groups, routers, global } => {
+            format!("dragonfly-{groups}-{routers}-{global}")
+        }
+        TopologyShape::SlimFly { q } => format!("slim-fly-{q}"),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Coordinates and distances on an M-dimensional mesh or torus of switches
-//! (vlan-minimal-paths, Definitions 2.1, 3.1 and sections 2.4, 3.4).
+//! (vlan-minimal-paths, Definitions 2.1, 3.1 and sections 2.4, 3.4), or on a HyperX, where every line of a mesh is a clique.
 
 mod partial;
 
@@ -8,13 +8,24 @@ use tresse_base::id::SwitchId;
 
 use crate::cluster::TopologyShape;
 
-/// An M-dimensional mesh or torus of switches, 1 <= M <= 6, with the sizes N0, N1, ... per dimension. Switch k has the
+/// An M-dimensional mesh, torus or HyperX of switches, 1 <= M <= 16, with the sizes N0, N1, ... per dimension. Switch k has the
 /// coordinates (x0, x1, ...) with k = x0 + N0 x1 + N0 N1 x2 + ...
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grid {
     dims: Vec<u32>,
     strides: Vec<u32>,
-    torus: bool,
+    cabling: Cabling,
+}
+
+/// How the switches of each line, which differ in one coordinate only, are cabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+enum Cabling {
+    /// Each to the next: a mesh.
+    Chain,
+    /// Each to the next, and the last to the first: a torus. Two switches have one cable.
+    Ring,
+    /// Each to every other: a HyperX.
+    Clique,
 }
 
 /// The coordinates of one switch of a [`Grid`], one per dimension; the entries beyond the grid's dimensions are 0.
@@ -22,21 +33,36 @@ pub type Coordinates = [u32; Grid::MAX_DIMS];
 
 impl Grid {
     /// The largest number of dimensions of a grid.
-    pub const MAX_DIMS: usize = 6;
+    pub const MAX_DIMS: usize = 16;
 
     /// Builds a mesh (`torus` is false) or a torus of these sizes, each at least 1.
     #[must_use]
     pub fn new(dims: &[u32], torus: bool) -> Self {
-        assert!((1..=Self::MAX_DIMS).contains(&dims.len()), "a grid has 1 to 6 dimensions");
-        Self { dims: dims.to_vec(), strides: strides(dims), torus }
+        Self::cabled(dims, if torus { Cabling::Ring } else { Cabling::Chain })
     }
 
-    /// Returns the grid of a mesh or torus of switches; `None` for other kinds.
+    /// Builds a HyperX of these sizes, each at least 1.
+    #[must_use]
+    pub fn hyperx(dims: &[u32]) -> Self {
+        Self::cabled(dims, Cabling::Clique)
+    }
+
+    fn cabled(dims: &[u32], cabling: Cabling) -> Self {
+        assert!((1..=Self::MAX_DIMS).contains(&dims.len()), "a grid has 1 to 16 dimensions");
+        Self { dims: dims.to_vec(), strides: strides(dims), cabling }
+    }
+
+    /// Returns the grid of a mesh, torus, HyperX or hypercube of switches; `None` for other kinds. A hypercube is the mesh
+    /// of two switches in every dimension.
     #[must_use]
     pub fn of(kind: &TopologyShape) -> Option<Self> {
         match kind {
             TopologyShape::Mesh { dims } => Some(Self::new(dims, false)),
             TopologyShape::Torus { dims } => Some(Self::new(dims, true)),
+            TopologyShape::Hyperx { dims } => Some(Self::hyperx(dims)),
+            TopologyShape::Hypercube { dimensions } => {
+                Some(Self::new(&vec![2; *dimensions as usize], false))
+            }
             _ => None,
         }
     }
@@ -56,7 +82,13 @@ impl Grid {
     /// Whether the grid is a torus, whose dimensions are closed to rings.
     #[must_use]
     pub const fn is_torus(&self) -> bool {
-        self.torus
+        matches!(self.cabling, Cabling::Ring)
+    }
+
+    /// Whether the grid is a HyperX, whose lines are cliques.
+    #[must_use]
+    pub const fn is_hyperx(&self) -> bool {
+        matches!(self.cabling, Cabling::Clique)
     }
 
     /// Returns the number of switches.
@@ -111,7 +143,7 @@ impl Grid {
     /// Whether a minimal step in `dim` from `s` towards `d` goes in the + direction. Ties go to +.
     #[must_use]
     pub fn goes_plus(&self, s: u32, d: u32, dim: usize) -> bool {
-        if self.torus { self.plus(s, d, dim) <= self.minus(s, d, dim) } else { d > s }
+        if self.is_torus() { self.plus(s, d, dim) <= self.minus(s, d, dim) } else { d > s }
     }
 
     /// Returns the coordinate one step from `x` in `dim`. The caller must not step off a mesh.
@@ -127,10 +159,10 @@ impl Grid {
         (0..self.rank())
             .map(|dim| {
                 let (s, d) = (self.coordinate(a, dim), self.coordinate(b, dim));
-                if self.torus {
-                    self.plus(s, d, dim).min(self.minus(s, d, dim))
-                } else {
-                    s.abs_diff(d)
+                match self.cabling {
+                    Cabling::Chain => s.abs_diff(d),
+                    Cabling::Ring => self.plus(s, d, dim).min(self.minus(s, d, dim)),
+                    Cabling::Clique => u32::from(s != d),
                 }
             })
             .sum()
@@ -138,7 +170,7 @@ impl Grid {
 
     /// Returns the number of VLAN trees of dimension-order routing: N^(M-1) on a mesh, 2 N^(M-1) on a torus
     /// (vlan-minimal-paths, theorems 2.1 and 3.1; with unequal sizes the product over dimensions 1 to
-    /// M-1).
+    /// M-1), (N-1) N^(M-1) on a HyperX.
     #[must_use]
     pub fn dor_trees(&self) -> u64 {
         self.cuts() * self.rows()
@@ -149,9 +181,14 @@ impl Grid {
         self.dims[1..].iter().map(|n| u64::from(*n)).product()
     }
 
-    /// Returns the cuts a and b of a torus. They coincide if dimension 0 has no link to cut.
+    /// Returns how many trees there are for each line of dimension 0: one for each cut a and b of a torus, which coincide
+    /// if there is no link to cut; one for each switch but the last of a clique; else one.
     fn cuts(&self) -> u64 {
-        if self.torus && self.dims[0] > 2 { 2 } else { 1 }
+        match self.cabling {
+            Cabling::Ring if self.dims[0] > 2 => 2,
+            Cabling::Clique => u64::from(self.dims[0] - 1).max(1),
+            _ => 1,
+        }
     }
 }
 

@@ -73,7 +73,13 @@ impl Layout {
             | TopologyShape::Clique { .. }
             | TopologyShape::Fnn { .. }
             | TopologyShape::Explicit
-            | TopologyShape::Irregular { .. } => return None,
+            | TopologyShape::Irregular { .. }
+            | TopologyShape::Clos { .. }
+            | TopologyShape::FatTree { .. }
+            | TopologyShape::Hypercube { .. }
+            | TopologyShape::Hyperx { .. }
+            | TopologyShape::Dragonfly { .. }
+            | TopologyShape::SlimFly { .. } => return None,
         };
         let strides = strides(&dims);
         let nodes = dims.iter().product();

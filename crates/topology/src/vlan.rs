@@ -36,12 +36,13 @@ pub struct TreeSpec {
     pub links: TreeLinks,
 }
 
-/// How the links of a VLAN tree are given: by a list of cables, or by a rule on a mesh or torus.
+/// How the links of a VLAN tree are given: by a list of cables, or by a rule on a [`Grid`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeLinks {
     /// The tree VL(x | order) of vlan-minimal-paths, sections 2.4 and 3.4: one line through `center` parallel to
     /// dimension `order[0]`, then lines parallel to `order[1]` through all of these, and so on. On a torus every
-    /// line of N switches lacks the link between coordinate `center + floor(N/2)` and the next.
+    /// line of N switches lacks the link between coordinate `center + floor(N/2)` and the next. On a HyperX every
+    /// line is a star about the coordinate of `center`.
     Lines {
         /// The vertex in which every line is centred.
         center: Coordinates,
@@ -105,6 +106,11 @@ impl Tree {
                 if offset == 0 {
                     continue;
                 }
+                if grid.is_hyperx() {
+                    depth += 1;
+                    towards.get_or_insert((dim, center[dim]));
+                    continue;
+                }
                 let (steps, plus) = if grid.is_torus() {
                     if offset <= size / 2 { (offset, false) } else { (size - offset, true) }
                 } else if x[dim] > center[dim] {
@@ -113,12 +119,12 @@ impl Tree {
                     (size - offset, true)
                 };
                 depth += steps;
-                towards.get_or_insert((dim, plus));
+                towards.get_or_insert((dim, grid.step(x[dim], dim, plus)));
             }
             let (parent, up) = match towards {
                 None => (v.0, u32::MAX),
-                Some((dim, plus)) => {
-                    x[dim] = grid.step(x[dim], dim, plus);
+                Some((dim, next)) => {
+                    x[dim] = next;
                     let p = grid.switch(&x);
                     let up = graph.between(v, p).expect("neighbours on a grid are cabled");
                     (p.0, up)

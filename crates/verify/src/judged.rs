@@ -2,8 +2,7 @@
 //! deadlocks, path lengths and limits of switches. The effect of failures is checked elsewhere.
 
 use tresse_plan::{Longer, Plan};
-use tresse_topology::Channel;
-use tresse_topology::cluster::TopologyShape;
+use tresse_topology::{Channel, Grid};
 use tresse_topology::coordinates::too_small;
 
 use super::names::pair_name;
@@ -121,8 +120,8 @@ fn deadlock(plan: &Plan, cycle: &[[String; 2]], lossless: bool, primaries_free: 
     message += &match (lossless, primaries_free) {
         (true, _) => {
             let way: Vec<_> = cycle.iter().map(|[from, _]| from.as_str()).collect();
-            let mesh = matches!(plan.cluster().kind, TopologyShape::Mesh { .. });
-            let dor = if mesh { "dor, " } else { "" };
+            let grid = Grid::of(&plan.cluster().kind);
+            let dor = if grid.is_some_and(|grid| !grid.is_torus()) { "dor, " } else { "" };
             let way = way.join(" -> ");
             format!(" ({way}), and lossless = true: use {dor}transit, updown or stp")
         }

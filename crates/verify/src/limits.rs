@@ -53,7 +53,7 @@ fn fewer(plan: &Plan, most: usize) -> String {
     if most == 0 {
         return "a switch that holds at least one beside the base VLAN".into();
     }
-    match tresse_topology::Grid::of(&cluster.kind).map(|grid| grid.pdor_trees()) {
+    match tresse_topology::Grid::of(&cluster.kind).and_then(|grid| grid.pdor_trees()) {
         Some(trees) if trees <= most as u64 && cluster.routing.strategy != Strategy::Pdor => {
             "use pdor, minimal or stp".into()
         }

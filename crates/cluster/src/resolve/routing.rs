@@ -23,6 +23,10 @@ pub(super) fn routing(
         Shape::Generated {
             kind: TopologyShape::Mesh { .. } | TopologyShape::Torus { .. }, ..
         } => Strategy::Dor,
+        Shape::Generated {
+            kind: TopologyShape::Clos { .. } | TopologyShape::FatTree { .. },
+            ..
+        } => Strategy::Minimal,
         Shape::Generated { kind, .. } if kind.is_routed() => Strategy::Xy,
         Shape::Unknown(Some(kind)) if kind.is_routed() => Strategy::Xy,
         _ if shape.is_fnn() => Strategy::Direct,
@@ -102,7 +106,7 @@ pub const fn strategy_name(strategy: Strategy) -> &'static str {
 /// Reports dimension-order strategies on topologies without dimensions, and others that a topology does not have.
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
     let routed = match shape {
-        Shape::Generated { kind, .. } => kind.is_routed().then(|| kind_word(kind)),
+        Shape::Generated { kind, .. } => kind.is_routed().then(|| TopologyKind::of(kind).word()),
         Shape::Unknown(Some(kind)) => kind.is_routed().then(|| kind.word()),
         Shape::Explicit | Shape::Unknown(None) => None,
     };
@@ -142,34 +146,22 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
         }
         _ => {}
     }
-    let kind = match (strategy, shape) {
-        (
-            Strategy::Stp | Strategy::Minimal | Strategy::Updown { .. } | Strategy::Transit { .. },
-            _,
-        ) => return None,
-        (_, Shape::Explicit) => TopologyKind::Explicit,
-        (_, Shape::Unknown(Some(kind))) if kind.has_no_dimensions() => *kind,
-        (_, Shape::Generated { kind: TopologyShape::Clique { .. }, .. }) => TopologyKind::Clique,
-        (_, Shape::Generated { kind: TopologyShape::Irregular { .. }, .. }) => {
-            TopologyKind::Irregular
-        }
+    let kind = match shape {
+        Shape::Explicit => TopologyKind::Explicit,
+        Shape::Generated { kind, .. } => TopologyKind::of(kind),
+        Shape::Unknown(kind) => (*kind)?,
+    };
+    let others = match (strategy, kind) {
+        (Strategy::Dor, _) if kind.has_dor() => return None,
+        (Strategy::Pdor, _) if kind.has_pdor() => return None,
+        (Strategy::Pdor, TopologyKind::Hyperx) => "\"dor\", ",
+        (Strategy::Dor | Strategy::Pdor, _) => "",
         _ => return None,
     };
     Some((
         format!("strategy `{}` is not defined on topology `{}`", name.word(), kind.word()),
-        "strategy = \"transit\", \"updown\" or \"stp\", or topology mesh or torus".to_owned(),
+        format!("strategy = {others}\"transit\", \"updown\" or \"stp\", or topology mesh or torus"),
     ))
-}
-
-/// Returns the word of the file for a kind whose nodes route.
-fn kind_word(kind: &TopologyShape) -> &'static str {
-    match kind {
-        TopologyShape::Pmesh { .. } => TopologyKind::Pmesh.word(),
-        TopologyShape::Ring { .. } => TopologyKind::Ring.word(),
-        TopologyShape::DirectMesh { .. } => TopologyKind::DirectMesh.word(),
-        TopologyShape::DirectTorus { .. } => TopologyKind::DirectTorus.word(),
-        _ => TopologyKind::FullMesh.word(),
-    }
 }
 
 /// Reports `root` for a strategy whose trees have no root.

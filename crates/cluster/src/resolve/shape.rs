@@ -13,6 +13,7 @@ use crate::limits;
 use crate::read::{At, Keys};
 
 mod dims;
+mod families;
 mod flat;
 mod known;
 mod routed;
@@ -55,6 +56,12 @@ pub(super) fn shape(fabric: Option<&At<Fabric>>, absent: bool, found: &mut Found
         | TopologyKind::Ring
         | TopologyKind::FullMesh => routed::shape(topology, kind.value, found),
         TopologyKind::Fnn => flat::shape(topology, found),
+        TopologyKind::Clos
+        | TopologyKind::FatTree
+        | TopologyKind::Hypercube
+        | TopologyKind::Hyperx
+        | TopologyKind::Dragonfly
+        | TopologyKind::SlimFly => families::shape(topology, kind.value, found),
     };
     // A key that could not be read may be the one that gives the size.
     shape.filter(|_| topology.whole).unwrap_or(unknown)
@@ -73,6 +80,15 @@ fn refuse_foreign_keys(topology: &Topology, kind: TopologyKind, found: &mut Foun
         ("lines_per_switch", topology.lines_per_switch.as_ref().map(|k| &k.key)),
         ("wiring", topology.wiring.as_ref().map(|k| &k.key)),
         ("uplink", topology.uplink.as_ref().map(|k| &k.key)),
+        ("spines", topology.spines.as_ref().map(|k| &k.key)),
+        ("leaves", topology.leaves.as_ref().map(|k| &k.key)),
+        ("cables", topology.cables.as_ref().map(|k| &k.key)),
+        ("k", topology.k.as_ref().map(|k| &k.key)),
+        ("dimensions", topology.dimensions.as_ref().map(|k| &k.key)),
+        ("groups", topology.groups.as_ref().map(|k| &k.key)),
+        ("routers", topology.routers.as_ref().map(|k| &k.key)),
+        ("global", topology.global.as_ref().map(|k| &k.key)),
+        ("q", topology.q.as_ref().map(|k| &k.key)),
     ];
     let (required, others) = TopologyKind::keys(kind.word());
     let keys = [required, others].concat();

@@ -82,7 +82,7 @@ fn vids_needed(shape: &Shape, strategy: Strategy) -> Option<u64> {
     };
     Some(match (kind, strategy) {
         (_, Strategy::Dor) => Grid::of(kind).map_or(1, |grid| grid.dor_trees()),
-        (_, Strategy::Pdor) => Grid::of(kind).map_or(1, |grid| grid.pdor_trees()),
+        (_, Strategy::Pdor) => Grid::of(kind).and_then(|grid| grid.pdor_trees()).unwrap_or(1),
         (TopologyShape::Pmesh { dims, lines_per_switch: 2.., .. }, _) => lines(dims),
         _ => 1,
     })
@@ -154,14 +154,17 @@ fn enlarged(
     } else if needed > 4093 {
         let fits = match shape {
             Shape::Generated { kind, .. } => {
-                Grid::of(kind).is_some_and(|grid| grid.pdor_trees() <= 4093)
+                let needed = Grid::of(kind).and_then(|grid| grid.pdor_trees());
+                needed.is_some_and(|needed| needed <= 4093)
             }
             _ => false,
         };
         let pdor = if fits && strategy != Some(Strategy::Pdor) { "pdor, " } else { "" };
-        format!(
-            "no fabric holds that many VLANs: use strategy {pdor}minimal or stp, or smaller dims"
-        )
+        let smaller = match shape.kind() {
+            TopologyShape::Hypercube { .. } => "fewer dimensions",
+            _ => "smaller dims",
+        };
+        format!("no fabric holds that many VLANs: use strategy {pdor}minimal or stp, or {smaller}")
     } else if high > 4094 {
         format!("such as \"{}-4094\"", 4095 - needed)
     } else {
@@ -194,5 +197,12 @@ mod tests {
         assert_eq!(needed(mesh(&[4, 4]), Strategy::Pdor), 3);
         assert_eq!(needed(mesh(&[7]), Strategy::Pdor), 1);
         assert_eq!(needed(torus(&[4, 4]), Strategy::Stp), 1);
+        let cube = |dimensions| TopologyShape::Hypercube { dimensions };
+        assert_eq!(needed(cube(6), Strategy::Dor), 32);
+        assert_eq!(needed(cube(6), Strategy::Pdor), 17);
+        let hyperx = |dims: &[u32]| TopologyShape::Hyperx { dims: dims.into() };
+        assert_eq!(needed(hyperx(&[4, 4, 4]), Strategy::Dor), 48);
+        assert_eq!(needed(hyperx(&[2, 2, 2]), Strategy::Dor), 4);
+        assert_eq!(needed(hyperx(&[1, 5]), Strategy::Dor), 5);
     }
 }

@@ -11,7 +11,8 @@ use tresse_topology::generate::coordinates;
 
 /// Returns the place of a switch as a text that stays the same when the fabric grows. On a mesh or torus: its
 /// coordinates, `1,2`, without trailing zeros: if a dimension is added later, the switches that are there get a zero
-/// as their last coordinate, and keep their place. In a clique or irregular fabric: its index. Otherwise: its name.
+/// as their last coordinate, and keep their place. In every other generated fabric whose nodes do
+/// not route: its index. Otherwise: its name.
 #[must_use]
 pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
     match &cluster.kind {
@@ -23,7 +24,13 @@ pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
             }
         }
         TopologyShape::Clique { ports } if id.0 < ports / 2 + 1 => return joined(&[id.0]),
-        TopologyShape::Irregular { .. } => return joined(&[id.0]),
+        TopologyShape::Irregular { .. }
+        | TopologyShape::Clos { .. }
+        | TopologyShape::FatTree { .. }
+        | TopologyShape::Hypercube { .. }
+        | TopologyShape::Hyperx { .. }
+        | TopologyShape::Dragonfly { .. }
+        | TopologyShape::SlimFly { .. } => return joined(&[id.0]),
         TopologyShape::Clique { .. }
         | TopologyShape::Explicit
         | TopologyShape::Pmesh { .. }
@@ -111,6 +118,10 @@ mod tests {
         assert_eq!(places(torus(&[4, 3]), &[0, 5, 8, 21]), ["0:1", "2:2", "0,1:1", "2,2:2"]);
         assert_eq!(places(torus(&[3, 3, 3]), &[6, 35]), ["0,1:1", "2,2,1:2"]);
         assert_eq!(places(TopologyShape::Clique { ports: 4 }, &[3]), ["1:2"]);
+        let clos = |leaves| TopologyShape::Clos { spines: 2, leaves, cables: 1 };
+        assert_eq!(places(clos(4), &[0, 7]), ["0:1", "3:2"]);
+        assert_eq!(places(clos(12), &[0, 7]), ["0:1", "3:2"]);
+        assert_eq!(places(TopologyShape::Hypercube { dimensions: 3 }, &[9]), ["4:2"]);
     }
 
     #[test]

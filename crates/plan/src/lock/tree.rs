@@ -17,19 +17,19 @@ use tresse_topology::{Components, Coordinates, Graph, Grid, generate};
 pub fn text(cluster: &Cluster, links: &TreeLinks) -> String {
     let joined =
         |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    match (links, &cluster.kind) {
-        (
-            TreeLinks::Lines { center, order },
-            TopologyShape::Mesh { dims } | TopologyShape::Torus { dims },
-        ) => {
-            let kind =
-                if matches!(cluster.kind, TopologyShape::Torus { .. }) { "torus" } else { "mesh" };
-            let sizes: Vec<_> = dims.iter().map(ToString::to_string).collect();
+    match (links, Grid::of(&cluster.kind)) {
+        (TreeLinks::Lines { center, order }, Some(grid)) => {
+            let kind = match (grid.is_torus(), grid.is_hyperx()) {
+                (true, _) => "torus",
+                (_, true) => "hyperx",
+                _ => "mesh",
+            };
+            let sizes: Vec<_> = grid.dims().iter().map(ToString::to_string).collect();
             let order: Vec<u32> = order.iter().map(|d| *d as u32).collect();
-            let center = &center[..dims.len()];
+            let center = &center[..grid.rank()];
             format!("{kind} {} at {} order {}", sizes.join("x"), joined(center), joined(&order))
         }
-        (TreeLinks::Lines { .. }, _) => String::new(),
+        (TreeLinks::Lines { .. }, None) => String::new(),
         (TreeLinks::Links(links), _) => {
             let end = |port: tresse_topology::cluster::Port| {
                 format!("{}:{}", cluster.switch(port.switch).name, port.port)
@@ -126,7 +126,7 @@ fn acyclic(old: &Edges, new: &Edges) -> bool {
 
 /// Is a text that of a tree of lines, by its first word?
 fn is_of_lines(text: &str) -> bool {
-    matches!(text.split(' ').next(), Some("torus" | "mesh"))
+    matches!(text.split(' ').next(), Some("torus" | "mesh" | "hyperx"))
 }
 
 /// Sizes, centre and order of a tree of lines; `None` where it is no text of ours.
@@ -183,9 +183,11 @@ fn edges(text: &str, by: Ends) -> Option<Edges> {
     let m = dims.len();
     let mut center: Coordinates = [0; Grid::MAX_DIMS];
     center[..m].copy_from_slice(&at);
-    let grid = Grid::new(&dims, text.starts_with("torus "));
-    let kind =
-        if grid.is_torus() { TopologyShape::Torus { dims } } else { TopologyShape::Mesh { dims } };
+    let (grid, kind) = match text.split(' ').next() {
+        Some("torus") => (Grid::new(&dims, true), TopologyShape::Torus { dims }),
+        Some("hyperx") => (Grid::hyperx(&dims), TopologyShape::Hyperx { dims }),
+        _ => (Grid::new(&dims, false), TopologyShape::Mesh { dims }),
+    };
     let fabric = generate::generate(&kind, 1, 1);
     let ends: Vec<_> = fabric.links.iter().map(|l| (l.a.switch.0, l.b.switch.0)).collect();
     let graph = Graph::from_edges(fabric.switches.len(), &ends);

@@ -228,9 +228,23 @@ impl Plan {
     }
 }
 
-/// `select_ab` of section 3.2: which of the two cuts of dimension 0.
+/// `select_ab` of section 3.2: which of the two cuts of dimension 0; on a HyperX which centre of the stars.
 fn cut(grid: &Grid, s: SwitchId, d: SwitchId) -> Option<String> {
     let n = grid.dims()[0];
+    if grid.is_hyperx() && n > 2 {
+        let [from, to] = [s, d].map(|at| grid.coordinate(at, 0));
+        let centre = lines::centers(grid)[lines::select_ab(grid, from, to)];
+        let end = match centre {
+            _ if centre == from => "where the source is",
+            _ if centre == to => {
+                "where the destination is, as the last switch of a line is no centre"
+            }
+            _ => "as the last switch of a line is no centre",
+        };
+        return Some(format!(
+            "every line is a clique; the tree's stars in dimension 0 are centred at {centre}, {end}"
+        ));
+    }
     if !grid.is_torus() || n <= 2 {
         return None;
     }

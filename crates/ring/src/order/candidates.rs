@@ -2,12 +2,13 @@
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
+use tresse_topology::Grid;
 use tresse_topology::cluster::TopologyShape;
 
 use crate::search::RingSearch;
 
 /// Returns initial orders of the members of a ring: by node number; from each member to the nearest
-/// that is left; and, if the fabric is a mesh or torus, back and forth along the lines of each
+/// that is left; and, if the fabric has dimensions, back and forth along the lines of each
 /// dimension.
 pub fn candidates(
     plan: &Plan,
@@ -15,7 +16,7 @@ pub fn candidates(
     search: &mut RingSearch<'_>,
 ) -> Vec<Vec<NodeId>> {
     let mut all = vec![members.to_vec(), by_nearest(members, search)];
-    let Some(dims) = dims(&plan.cluster().kind) else { return all };
+    let Some(dims) = &dims(&plan.cluster().kind) else { return all };
     let sites: usize = dims.iter().map(|n| *n as usize).product();
     let per_site = (plan.cluster().nodes.len() / sites).max(1);
     let mut along = |way: Vec<usize>| {
@@ -57,14 +58,12 @@ fn there_and_back(dims: &[u32], lane: usize) -> Option<Vec<usize>> {
 }
 
 /// Returns the dimensions of a fabric whose nodes are numbered by coordinates, the fastest first.
-fn dims(kind: &TopologyShape) -> Option<&[u32]> {
+fn dims(kind: &TopologyShape) -> Option<Vec<u32>> {
     match kind {
-        TopologyShape::Mesh { dims }
-        | TopologyShape::Torus { dims }
-        | TopologyShape::DirectMesh { dims }
+        TopologyShape::DirectMesh { dims }
         | TopologyShape::DirectTorus { dims }
-        | TopologyShape::Pmesh { dims, .. } => Some(dims),
-        _ => None,
+        | TopologyShape::Pmesh { dims, .. } => Some(dims.clone()),
+        _ => Some(Grid::of(kind)?.dims().to_vec()),
     }
 }
 

@@ -14,7 +14,7 @@ impl Grid {
     #[must_use]
     pub fn rests(&self, x: &Coordinates) -> bool {
         let others = x[1..].iter().zip(self.dims.get(1..).unwrap_or_default());
-        if !self.torus {
+        if !self.is_torus() {
             return others.map(|(x, _)| x).sum::<u32>() % 2 == 0;
         }
         let Some(n) = self.smallest_odd() else {
@@ -31,11 +31,15 @@ impl Grid {
     /// The number of VLAN trees of partial dimension-order routing: floor(N^(M-1)/2) + 1 on a mesh, N^(M-1) + 2 on a
     /// torus of even sizes (theorems 2.2 and 3.2), 2 (R - R (n-1)/(2n)) + 2 where n is the smallest odd size after the first,
     /// with R the product of these. Sizes of 1 do not count, and where the first size is 2 there is one where others have two.
+    /// `None` on a HyperX: all rows of a line are beside each other, so only one of them could rest.
     #[must_use]
-    pub fn pdor_trees(&self) -> u64 {
+    pub fn pdor_trees(&self) -> Option<u64> {
+        if self.is_hyperx() {
+            return None;
+        }
         let (grid, _) = self.without_ones();
         let rows = grid.rows();
-        match (grid.torus, grid.rank()) {
+        Some(match (grid.is_torus(), grid.rank()) {
             (false, _) => rows / 2 + 1,
             (true, 1) => grid.cuts(),
             (true, _) => {
@@ -43,7 +47,7 @@ impl Grid {
                 let rest = odd.map_or(rows / 2, |n| rows / n * (n - 1) / 2);
                 grid.cuts() * (rows - rest + 1)
             }
-        }
+        })
     }
 
     /// The same switches with the same numbers as a grid without the dimensions of one switch, and which ones it keeps; of a
@@ -55,7 +59,7 @@ impl Grid {
             kept.push(0);
         }
         let dims: Vec<u32> = kept.iter().map(|dim| self.dims[*dim]).collect();
-        (Self::new(&dims, self.torus), kept)
+        (Self::cabled(&dims, self.cabling), kept)
     }
 
     /// The smallest odd size after the first, but for sizes of 1.
@@ -98,7 +102,11 @@ mod tests {
                 }
                 if grid.rank() > 1 {
                     let cuts = if first > 2 { 2 } else { 1 };
-                    assert_eq!(Grid::new(dims, true).pdor_trees(), cuts * (kept + 1), "{dims:?}");
+                    assert_eq!(
+                        Grid::new(dims, true).pdor_trees(),
+                        Some(cuts * (kept + 1)),
+                        "{dims:?}"
+                    );
                 }
             }
         }
@@ -119,7 +127,7 @@ mod tests {
             (&[1, 4, 1, 4], 6),
             (&[5, 1], 2),
         ] {
-            assert_eq!(Grid::new(dims, true).pdor_trees(), trees, "{dims:?}");
+            assert_eq!(Grid::new(dims, true).pdor_trees(), Some(trees), "{dims:?}");
         }
     }
 }

@@ -8,6 +8,7 @@
 mod below;
 mod direct;
 mod estimate;
+mod families;
 mod growth;
 mod lines;
 mod mptcp;
