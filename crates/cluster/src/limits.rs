@@ -1,6 +1,6 @@
 //! Upper and lower limits of the numbers in a cluster file, shared by its JSON Schema and the checks of the parser.
 
-/// Dimensions of a mesh or torus.
+/// Dimensions in the key `dims`.
 pub(super) const DIMENSIONS: usize = 6;
 /// Switches of one fabric.
 pub(super) const SWITCHES: u32 = 1 << 16;
