@@ -7,7 +7,6 @@ mod dependencies;
 mod mtu;
 mod reflect;
 
-pub(crate) use backup::ALL_TREES;
 pub use mtu::SmallMtu;
 
 use std::ops::Deref;

@@ -17,6 +17,8 @@ use tresse_topology::{Channel, Graph, Grid};
 
 use crate::lock;
 
+pub(crate) use backup::ALL_TREES;
+
 /// The VLAN trees of a cluster (VLANs whose links form a spanning tree), and the tree that each ordered pair of
 /// switches uses. A tree is built when it is first asked for.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 //! deadlocks, path lengths and limits of switches. The effect of failures is checked elsewhere.
 
 use tresse_plan::{Longer, Plan};
-use tresse_topology::{Channel, Grid};
 use tresse_topology::coordinates::too_small;
+use tresse_topology::{Channel, Grid};
 
 use super::names::pair_name;
 use super::{Finding, Survey, limits};

@@ -12,9 +12,7 @@ use tresse_topology::vlan::Role;
 
 use super::dependencies;
 use crate::primaries::Primaries;
-
-/// The largest number of trees for which every tree is tried for a pair; beyond it, only likely ones.
-pub(crate) const ALL_TREES: usize = 64;
+use crate::trees::ALL_TREES;
 
 /// How bad a backup is, compared with the paths before it: less is better.
 type Penalty = (u32, u32, u32, u32, u32);

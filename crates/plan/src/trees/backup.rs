@@ -10,10 +10,11 @@ use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
 use tresse_topology::{Channel, Graph, Grid};
 
 use super::Trees;
-use crate::paths::ALL_TREES;
 
 /// The most paths of pairs of switches for which backups are sought one by one.
 pub(crate) const MOST_PATHS: usize = 1 << 21;
+/// The largest number of trees for which every tree is tried for the backup of a pair; beyond it, only likely ones.
+pub(crate) const ALL_TREES: usize = 64;
 /// The most switches for which trees around each of them compete with those woven for pairs.
 const ALL_ROOTS: usize = 128;
 

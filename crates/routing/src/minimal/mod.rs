@@ -168,6 +168,6 @@ mod tests {
     }
 
     fn tree(graph: &Graph, links: &[LinkId]) -> Tree {
-        super::super::updown::build(graph, &[links.to_vec()]).remove(0)
+        crate::updown::left::build(graph, &[links.to_vec()]).remove(0)
     }
 }

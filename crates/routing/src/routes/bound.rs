@@ -7,8 +7,9 @@
 
 use tresse_topology::Graph;
 
+use super::demand::SwitchDemand;
 use super::search::Search;
-use super::{SwitchDemand, SwitchRoutes, turns};
+use super::switch_routes::{SwitchRoutes, turns};
 
 /// Costs that are taken as equal.
 const SAME: f32 = 1.0 + 1e-5;

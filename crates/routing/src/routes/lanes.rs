@@ -4,7 +4,9 @@
 
 use tresse_topology::Graph;
 
-use super::{SwitchDemand, SwitchRoutes, least_cost};
+use super::bound::least_cost;
+use super::demand::SwitchDemand;
+use super::switch_routes::SwitchRoutes;
 
 /// The numbers of lanes that are tried.
 const LANES: [u32; 6] = [2, 3, 4, 6, 8, 12];

@@ -11,7 +11,8 @@
 
 use tresse_topology::{Channel, Graph};
 
-use super::{NONE, SwitchDemand, SwitchRoutes, turns};
+use super::demand::SwitchDemand;
+use super::switch_routes::{NONE, SwitchRoutes, turns};
 
 /// Powers of the load, lowest first: the first evens out what the last ones cannot see.
 const POWERS: [u32; 3] = [2, 4, 5];

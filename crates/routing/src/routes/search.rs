@@ -5,7 +5,8 @@
 
 use tresse_topology::{Channel, Graph};
 
-use super::{NONE, SwitchDemand, SwitchRoutes, last, turns};
+use super::demand::SwitchDemand;
+use super::switch_routes::{NONE, RouteSetCost, SwitchRoutes, last, turns};
 
 /// A channel out of a switch, as the search sees it.
 #[derive(Debug, Clone, Copy)]
@@ -287,6 +288,65 @@ impl<'a> Search<'a> {
 }
 
 impl SwitchRoutes {
+    /// Routes of all sources, `rounds` times taken up and laid anew where that lessens the loads. `up[c]`: does channel
+    /// c go up? O(rounds x sources x channels).
+    #[must_use]
+    pub fn new(graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: usize) -> Self {
+        let sources = demand.sources();
+        let (mut search, mut routes) = Self::none(graph, up, demand);
+        let homes = || (0..sources).filter(|source| demand.is_home(*source));
+        homes().for_each(|source| search.lay(source, &mut routes));
+        let mut best: Option<(RouteSetCost, Self)> = None;
+        for _ in 0..rounds {
+            let cost = routes.cost(demand);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, routes.clone()));
+            }
+            for source in homes() {
+                search.take_up(source, &mut routes);
+                search.lay(source, &mut routes);
+            }
+        }
+        match best {
+            Some((least, best)) if least <= routes.cost(demand) => best,
+            _ => routes,
+        }
+    }
+
+    /// What the routes of every so manyth source cost, laid once: an estimate for comparison. O(sources / every x
+    /// channels).
+    pub(crate) fn sample(
+        graph: &Graph,
+        up: &[bool],
+        demand: &SwitchDemand,
+        every: usize,
+    ) -> RouteSetCost {
+        let (mut search, mut routes) = Self::none(graph, up, demand);
+        let homes = (0..demand.sources()).filter(|source| demand.is_home(*source));
+        homes.step_by(every).for_each(|source| search.lay(source, &mut routes));
+        routes.cost(demand)
+    }
+
+    /// No routes yet, and what lays them.
+    pub(super) fn none<'a>(
+        graph: &Graph,
+        up: &[bool],
+        demand: &'a SwitchDemand,
+    ) -> (Search<'a>, Self) {
+        let (n, sources) = (graph.switches(), demand.sources() as usize);
+        let (search, edges) = Search::new(graph, up, demand);
+        let slowness = edges.iter().map(|(c, _)| demand.slowness[*c as usize]).collect();
+        let routes = Self {
+            edges,
+            steps: vec![NONE; 2 * n * sources],
+            ends: vec![0; n * sources],
+            loads: vec![0; graph.channels()],
+            transit_pairs: vec![0; n],
+            slowness,
+        };
+        (search, routes)
+    }
+
     /// Squared time of an edge with so many node pairs more.
     fn price(&self, edge: u32, more: u64) -> f32 {
         square((self.loads[edge as usize] + more) * self.slowness[edge as usize])

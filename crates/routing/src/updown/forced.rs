@@ -5,7 +5,7 @@
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
-use super::Order;
+use super::order::Order;
 use super::roots::ups;
 use crate::routes::SwitchDemand;
 

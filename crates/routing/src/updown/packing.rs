@@ -3,11 +3,16 @@
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::{Channel, Graph};
 
+use super::left::shortest_left;
+use super::order::Order;
+use super::pack::Packer;
 use super::spread::Spread;
-use super::{ONE, Order, Packer, TreeSegment, shortest_left};
+use super::tree_segment::TreeSegment;
 use crate::packing::RouteList;
 use crate::routes::{SwitchDemand, SwitchRoutes, longest_first, without_pairs};
 
+/// In [`Packed::paths`]: this bit marks a path of one segment; the other bits are its tree.
+pub(super) const ONE: u32 = 1 << 31;
 /// The most routes that are placed again and again.
 const LISTED: usize = 1 << 21;
 

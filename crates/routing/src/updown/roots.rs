@@ -3,7 +3,7 @@
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
-use super::Order;
+use super::order::Order;
 use crate::routes::{SwitchDemand, SwitchRoutes, on_lanes, relieve};
 
 /// Roots that are compared by a first set of routes, from so many sources where there are many, and of those the ones

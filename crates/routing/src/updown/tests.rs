@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use tresse_topology::{Channel, random};
 
+use super::left::build;
 use super::*;
 
 /// The network that the text of in-transit-buffers, section 2 implies.
