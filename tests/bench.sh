@@ -21,6 +21,9 @@ echo "== one node's slice of the large one, as tressed works it out"
 echo "== the ways of a random network of 2,048 switches, beside OpenSM's updn over ibsim"
 tests/opensm.sh
 
+echo "== plans of families of fabrics, beside linear programs and first fit"
+tests/families.sh
+
 echo "== install 100,000 routes and 10,000 neighbours, in turn with ip -batch and BIRD"
 if [ "$(id -u)" = 0 ]; then
     "$built/examples/install" 100000 10000 "${ROUNDS:-7}"

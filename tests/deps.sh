@@ -62,6 +62,7 @@ sshd|openssh-server|bench|copies of a file by scp, clush and mpirun over labs
 clush|clustershell|bench|a copy to many nodes by way of gateways
 udp-sender|udpcast|bench|a copy to many nodes by multicast
 python3-mpi4py|python3-mpi4py|bench|a broadcast by MPI
+python3-scipy|python3-scipy|bench|linear programs that plans are judged by
 chromium|chromium|labels|showing and printing labels
 pdftotext|poppler-utils|labels|reading printed labels
 TABLE
@@ -75,6 +76,7 @@ present() {
     bfdd) [ -x /usr/lib/frr/bfdd ] ;;
     python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     # A module of the distribution's own Python.
+    python3-scipy) /usr/bin/python3 -c 'import scipy' 2>/dev/null ;;
     python3-mpi4py) /usr/bin/python3 -c 'import mpi4py' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac

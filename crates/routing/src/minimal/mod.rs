@@ -7,7 +7,7 @@ use tresse_topology::Graph;
 
 use crate::packing::{FirstFit, RouteList};
 use crate::routes::{SwitchDemand, SwitchRoutes, longest_first, on_lanes, relieve, without_pairs};
-use crate::updown::{TreeSegment, shortest_left, unreached};
+use crate::updown::{Order, TreeSegment, shortest_left, unreached};
 mod forest;
 
 pub(crate) use forest::Packer;
@@ -17,6 +17,8 @@ const WORK: usize = 1 << 24;
 const RELIEF: usize = 1 << 24;
 /// How often all routes are laid anew, for each of several beginnings, and looked at for each power of the loads.
 const STARTS: [usize; 6] = [2, 0, 1, 4, 8, 16];
+/// With more work for one search from each source, there is one beginning.
+const SMALL: usize = 1 << 16;
 const SWEEPS: usize = 8;
 /// With more switches than these, routes are placed source by source.
 const MANY: usize = 512;
@@ -85,20 +87,33 @@ impl Minimal {
     pub fn routes(graph: &Graph, demand: &SwitchDemand) -> (SwitchDemand, SwitchRoutes) {
         let up = vec![true; graph.channels()];
         let demand = demand.without_transit();
-        let from = |demand: &SwitchDemand, rounds: usize| {
-            let mut routes = SwitchRoutes::new(graph, &up, demand, rounds);
+        let from = |up: &[bool], demand: &SwitchDemand, rounds: usize| {
+            let mut routes = SwitchRoutes::new(graph, up, demand, rounds);
             let sweeps = (RELIEF / demand.work()).min(SWEEPS);
             if sweeps > 0 {
-                relieve(graph, &up, demand, &mut routes, sweeps);
+                relieve(graph, up, demand, &mut routes, sweeps);
             }
             routes
+        };
+        // Of two kinds of channels, where turns cost nothing: two routes of a source may then cross a switch on different
+        // ways.
+        let order = Order::new(graph, 0);
+        let two: Vec<_> = (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect();
+        let n = graph.switches();
+        let free = |demand: &SwitchDemand| SwitchDemand {
+            transit: vec![1; n],
+            nic_slowness: vec![0; n],
+            ..demand.clone()
         };
         let lay = |demand: &SwitchDemand| {
             let most = WORK / demand.work();
             // Moving single routes ends elsewhere from each beginning.
-            let starts = if most < STARTS.len() * SWEEPS { &STARTS[..1] } else { &STARTS[..] };
-            let tried = starts.iter().map(|rounds| from(demand, most.min(*rounds)));
-            tried.min_by_key(|routes| routes.cost(demand)).expect("there is a first beginning")
+            let starts = if demand.work() > SMALL { &STARTS[..1] } else { &STARTS[..] };
+            let one = starts.iter().map(|rounds| from(&up, demand, most.min(*rounds)));
+            let others =
+                starts[1..].iter().map(|rounds| from(&two, &free(demand), most.min(*rounds)));
+            let best = one.chain(others).min_by_key(|routes| routes.cost(demand));
+            best.expect("there is a first beginning")
         };
         let routes = lay(&demand);
         on_lanes(graph, &up, &demand, routes, lay)

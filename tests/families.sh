@@ -1,0 +1,19 @@
+#!/bin/sh
+# Plans of well-known families of switch fabrics, judged by tests/judge.py: load beside the optimum of a linear program
+# that HiGHS solves, VLANs beside iterated first fit on the same routes, pairs without a second path, and time. PEER_ZOO
+# names a JSON file of further fabrics, {name: {"switches": N, "cables": [[a, b], ...]}}, such as the Internet Topology
+# Zoo; of those the graphs of up to 64 switches. Fails where a plan is wrong.
+set -eu
+cd "$(dirname "$0")/.."
+built=${CARGO_TARGET_DIR:-$PWD/target}/release
+if ! /usr/bin/python3 -c 'import scipy' 2>/dev/null; then
+    echo "not run: needs python3-scipy"
+    exit 0
+fi
+[ -x "$built/tresse" ] || cargo build --release --locked --package tresse
+/usr/bin/python3 tests/judge.py --tresse "$built/tresse"
+if [ -n "${PEER_ZOO:-}" ]; then
+    /usr/bin/python3 tests/judge.py --tresse "$built/tresse" --zoo "$PEER_ZOO" --paths 1
+else
+    echo "zoo: not run (PEER_ZOO names no file)"
+fi
