@@ -365,6 +365,19 @@ class Judge:
         assert done.status == 0, done.message
         return done.fun
 
+    def equal_split(self):
+        """The time of the busiest link where every switch splits evenly over its shortest ways (ECMP)."""
+        loads = [0.0] * len(self.ends)
+        for d in (d for d in range(self.n) if self.nodes[d]):
+            far = self.hops(d)
+            flow = [self.nodes[s] * self.nodes[d] if s != d else 0.0 for s in range(self.n)]
+            for u in sorted(range(self.n), key=lambda u: -far[u]):
+                near = [c for c in self.out[u] if far[self.ends[c][1]] == far[u] - 1]
+                for c in near:
+                    loads[c] += flow[u] / len(near)
+                    flow[self.ends[c][1]] += flow[u] / len(near)
+        return max((load / rate for load, rate in zip(loads, self.rate)), default=0)
+
     # ---- packing the same routes ----
 
     def first_fit(self, passes=12):
@@ -448,9 +461,10 @@ def main():
                 links = [link for link in links if link[0] != link[1]]
                 if 1 < n <= 64 and connected(n, [link[:2] for link in links]):
                     fabrics.append((name, (n, links, [1] * n)))
-    print(f"{'fabric':32} {'strategy':8} {'load':>8} {'LP':>9} {'ratio':>6} {'VLANs':>6} {'fit':>4} {'idle':>4} "
+    print(f"{'fabric':32} {'strategy':8} {'load':>8} {'LP':>9} {'ratio':>6} {'ECMP':>8} {'VLANs':>6} {'fit':>4} {'idle':>4} "
           f"{'alone':>6} {'check':>7}")
     ratios, fits, bad = collections.defaultdict(list), collections.defaultdict(list), 0
+    above = collections.Counter()
     for name, fabric in fabrics:
         if args.only not in name:
             continue
@@ -463,14 +477,16 @@ def main():
                 bad += 1
                 continue
             fit = judge.first_fit()
+            split = judge.equal_split()
+            above[strategy] += load > split + 1e-6
             ratios[strategy].append(load / bound if bound else 1)
             fits[strategy].append(judge.vlans / max(fit, 1))
-            print(f"{name:32} {strategy:8} {load:8.1f} {bound:9.2f} {ratios[strategy][-1]:6.2f} {judge.vlans:6} {fit:4} "
+            print(f"{name:32} {strategy:8} {load:8.1f} {bound:9.2f} {ratios[strategy][-1]:6.2f} {split:8.1f} {judge.vlans:6} {fit:4} "
                   f"{len(judge.idle):4} {judge.unprotected:6} {judge.seconds:6.2f}s", flush=True)
     for strategy, some in ratios.items():
         print(f"{strategy}: load over the linear program: median {statistics.median(some):.3f}, worst {max(some):.3f}; "
               f"VLANs over iterated first fit: median {statistics.median(fits[strategy]):.3f}, "
-              f"worst {max(fits[strategy]):.3f}; {len(some)} fabrics")
+              f"worst {max(fits[strategy]):.3f}; above equal split on {above[strategy]} of {len(some)} fabrics")
     if bad:
         sys.exit(f"{bad} plans are wrong")
 
