@@ -65,6 +65,8 @@ fn tables(daemons: &[(String, Lldpd)], neighbours: usize) -> Vec<(String, String
     eventually("switches hear each other", 120, || {
         found.clear();
         for (name, lldpd) in daemons {
+            // One that has missed a NIC looks again, and all speak at once.
+            lldpd.cli("update")?;
             found.push((name.clone(), lldpd.cli("-f json show neighbors")?));
         }
         let heard: usize = found.iter().map(|(_, text)| text.matches("\"Bridge\"").count()).sum();
