@@ -4,7 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "an example reads how much processor time it took")]
 
 use tresse_routing::routes::least_cost;
-use tresse_routing::updown::{Order, Updown};
+use tresse_routing::updown::Updown;
 use tresse_routing::{Minimal, SwitchDemand};
 use tresse_topology::families::Family;
 use tresse_topology::{Graph, random};
@@ -83,7 +83,7 @@ fn one(name: &str, family: &Family, nodes: u64) {
         let (order, demand, routes) =
             Updown::routes(&graph, None, &demand).expect("families are connected");
         let routed = cpu_seconds() - began;
-        let bound = least_cost(&graph, &ups(&graph, &order), &demand, ROUNDS);
+        let bound = least_cost(&graph, &order.ups(&graph), &demand, ROUNDS);
         let began = cpu_seconds();
         let trees =
             Updown::new(&graph, None, &demand, 4093).expect("families are connected").0.len();
@@ -114,10 +114,6 @@ fn print(
         cpu[0],
         cpu[1]
     );
-}
-
-fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
-    (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect()
 }
 
 /// What this thread has used, and there is no other.

@@ -57,10 +57,9 @@ impl Plan {
             Assignment::Minimal(_) => (vec![true; graph.channels()], String::new()),
             Assignment::Updown(updown) => {
                 let order = updown.order();
-                let up = (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect();
                 let root = &cluster.switches[order.root() as usize].name;
                 let what = if transit { ", those that need transit nodes too," } else { " legal" };
-                (up, format!("{what} from root {root}"))
+                (order.ups(graph), format!("{what} from root {root}"))
             }
             _ => return None,
         };

@@ -12,7 +12,7 @@ use tresse_topology::{Channel, Graph, Grid};
 use super::Trees;
 
 /// The most paths of pairs of switches for which backups are sought one by one.
-pub(crate) const MOST_PATHS: usize = 1 << 21;
+const MOST_PATHS: usize = 1 << 21;
 /// The largest number of trees for which every tree is tried for the backup of a pair; beyond it, only likely ones.
 pub(crate) const ALL_TREES: usize = 64;
 /// The most switches for which trees around each of them compete with those woven for pairs.
@@ -68,7 +68,7 @@ impl Trees {
             let scores = candidates.iter().map(helped).enumerate();
             let best = scores.max_by_key(|(at, score)| (*score, usize::MAX - at));
             let links = candidates.swap_remove(best.map_or(0, |(at, _)| at));
-            // What was woven for others is no candidate any more.
+            // On many switches, what was woven before is not looked at again: that would cost too much.
             candidates.retain(|links| {
                 matches!(links, TreeLinks::Lines { .. }) || self.graph.switches() <= ALL_ROOTS
             });

@@ -6,8 +6,11 @@ use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::Graph;
 
 use crate::packing::{FirstFit, RouteList};
-use crate::routes::{SwitchDemand, SwitchRoutes, longest_first, on_lanes, relieve, without_pairs};
+use crate::routes::{
+    SwitchDemand, SwitchRoutes, balanced, copy_lanes, longest_first, on_lanes, without_pairs,
+};
 use crate::updown::{Order, TreeSegment, shortest_left, unreached};
+
 mod forest;
 
 pub(crate) use forest::Packer;
@@ -15,11 +18,12 @@ pub(crate) use forest::Packer;
 /// How much work laying routes and moving single ones may be each, in channels that are looked at.
 const WORK: usize = 1 << 24;
 const RELIEF: usize = 1 << 24;
-/// How often all routes are laid anew, for each of several beginnings, and looked at for each power of the loads.
+/// How often all routes are looked at for each power of the loads.
+const SWEEPS: usize = 8;
+/// How often all routes are laid anew, for each of several beginnings.
 const STARTS: [usize; 6] = [2, 0, 1, 4, 8, 16];
 /// With more work for one search from each source, there is one beginning.
 const SMALL: usize = 1 << 16;
-const SWEEPS: usize = 8;
 /// With more switches than these, routes are placed source by source.
 const MANY: usize = 512;
 
@@ -77,9 +81,8 @@ impl Minimal {
             trees[source as usize * n + d as usize] = tree.0 as u16;
         }
         left.sort_unstable();
-        let mut minimal = Self { switches: n, lanes: demand.lanes, trees, crowded: left };
-        minimal.copy_lanes(demand);
-        Ok((links, minimal))
+        copy_lanes(demand, &mut trees);
+        Ok((links, Self { switches: n, lanes: demand.lanes, trees, crowded: left }))
     }
 
     /// Returns the routes alone, before they are packed into trees, and the demand on the lanes that they have.
@@ -88,17 +91,12 @@ impl Minimal {
         let up = vec![true; graph.channels()];
         let demand = demand.without_transit();
         let from = |up: &[bool], demand: &SwitchDemand, rounds: usize| {
-            let mut routes = SwitchRoutes::new(graph, up, demand, rounds);
             let sweeps = (RELIEF / demand.work()).min(SWEEPS);
-            if sweeps > 0 {
-                relieve(graph, up, demand, &mut routes, sweeps);
-            }
-            routes
+            balanced(graph, up, demand, rounds, sweeps)
         };
-        // Of two kinds of channels, where turns cost nothing: two routes of a source may then cross a switch on different
-        // ways.
-        let order = Order::new(graph, 0);
-        let two: Vec<_> = (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect();
+        // Up and down, where turns cost nothing: a source then has two ways to a switch, one that ends going up and one
+        // that ends going down.
+        let two = Order::new(graph, 0).ups(graph);
         let n = graph.switches();
         let free = |demand: &SwitchDemand| SwitchDemand {
             transit: vec![1; n],
@@ -117,17 +115,6 @@ impl Minimal {
         };
         let routes = lay(&demand);
         on_lanes(graph, &up, &demand, routes, lay)
-    }
-
-    /// Lanes without node pairs, which a node that is added later may be on, have the tree of the first one.
-    fn copy_lanes(&mut self, demand: &SwitchDemand) {
-        for source in (0..demand.sources()).filter(|source| source % self.lanes > 0) {
-            let first = source - source % self.lanes;
-            for d in (0..self.switches).filter(|d| demand.pairs(source, *d as u32) == 0) {
-                let tree = self.trees[first as usize * self.switches + d];
-                self.trees[source as usize * self.switches + d] = tree;
-            }
-        }
     }
 
     /// Routes of each ordered pair of switches.

@@ -17,6 +17,22 @@ use super::switch_routes::{NONE, SwitchRoutes, turns};
 /// Powers of the load, lowest first: the first evens out what the last ones cannot see.
 const POWERS: [u32; 3] = [2, 4, 5];
 
+/// Routes of all sources, `rounds` times laid anew, then moved one by one, `sweeps` times over all of them for each power.
+#[must_use]
+pub(crate) fn balanced(
+    graph: &Graph,
+    up: &[bool],
+    demand: &SwitchDemand,
+    rounds: usize,
+    sweeps: usize,
+) -> SwitchRoutes {
+    let mut routes = SwitchRoutes::new(graph, up, demand, rounds);
+    if sweeps > 0 {
+        relieve(graph, up, demand, &mut routes, sweeps);
+    }
+    routes
+}
+
 /// Moves routes until none is worth while, or `sweeps` times over all of them for each power. What comes
 /// of it never costs more than what was there.
 pub(crate) fn relieve(

@@ -26,7 +26,7 @@ pub(super) struct Search<'a> {
     /// By edge: that of the other direction.
     reverse: Vec<u32>,
     /// By state: the edges that lead on from there without a turn.
-    pub(super) on: Vec<(u32, u32)>,
+    on: Vec<(u32, u32)>,
     /// Squared time of a transit node's link on each switch.
     pub(super) transit_price: Vec<f32>,
     /// By state, in the order of their bits, which is theirs: [`NONE`] before it is reached, then the
@@ -42,8 +42,9 @@ pub(super) struct Search<'a> {
     /// By switch: what the route that ends there costs.
     pub(super) ending: Vec<f32>,
     /// By state: node pairs that reach it.
-    pub(super) behind: Vec<u64>,
+    behind: Vec<u64>,
 }
+
 impl<'a> Search<'a> {
     pub fn new(
         graph: &Graph,
@@ -95,7 +96,7 @@ impl<'a> Search<'a> {
     }
 
     /// Searches from a source, and puts its demand on the channels.
-    pub(super) fn lay(&mut self, source: u32, routes: &mut SwitchRoutes) {
+    fn lay(&mut self, source: u32, routes: &mut SwitchRoutes) {
         self.search(source, routes);
         self.choose(source, routes);
     }
@@ -218,7 +219,7 @@ impl<'a> Search<'a> {
     }
 
     /// Takes the demand of a source off the channels.
-    pub(super) fn take_up(&mut self, source: u32, routes: &mut SwitchRoutes) {
+    fn take_up(&mut self, source: u32, routes: &mut SwitchRoutes) {
         let n = self.ending.len();
         let s = self.demand.switch(source) as usize;
         let steps = &routes.steps[source as usize * 2 * n..][..2 * n];
@@ -250,7 +251,7 @@ impl<'a> Search<'a> {
     }
 
     /// The node pairs that end in each state.
-    pub(super) fn count(&mut self, source: u32, routes: &SwitchRoutes) {
+    fn count(&mut self, source: u32, routes: &SwitchRoutes) {
         let n = self.ending.len();
         self.behind.fill(0);
         for d in 0..n as u32 {
@@ -313,7 +314,7 @@ impl SwitchRoutes {
         }
     }
 
-    /// What the routes of every so manyth source cost, laid once: an estimate for comparison. O(sources / every x
+    /// What the routes of one source out of `every` cost, laid once: an estimate for comparison. O(sources / every x
     /// channels).
     pub(crate) fn sample(
         graph: &Graph,

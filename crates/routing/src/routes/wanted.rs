@@ -36,3 +36,15 @@ pub(crate) fn without_pairs(demand: &SwitchDemand) -> impl Iterator<Item = (u32,
         others.filter(needed).map(move |d| (source, d))
     })
 }
+
+/// Gives lanes without node pairs, which a node that is added later may be on, what the first lane has. `of`: by source
+/// and destination.
+pub(crate) fn copy_lanes<T: Copy>(demand: &SwitchDemand, of: &mut [T]) {
+    let n = demand.switches();
+    for source in (0..demand.sources()).filter(|source| source % demand.lanes > 0) {
+        let first = source - source % demand.lanes;
+        for d in (0..n).filter(|d| demand.pairs(source, *d as u32) == 0) {
+            of[source as usize * n + d] = of[first as usize * n + d];
+        }
+    }
+}

@@ -6,7 +6,6 @@ use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
 use super::order::Order;
-use super::roots::ups;
 use crate::routes::SwitchDemand;
 
 /// The most switches for which all roots are examined if the file names none.
@@ -33,7 +32,7 @@ pub fn forced_turns(
 }
 
 fn of(graph: &Graph, order: &Order, demand: &SwitchDemand) -> u64 {
-    let up = ups(graph, order);
+    let up = order.ups(graph);
     let n = graph.switches() as u32;
     let (mut distance, mut queue) = (Vec::new(), Vec::new());
     let (mut hops, mut states) = (Vec::new(), Vec::new());

@@ -45,6 +45,12 @@ impl Order {
         self.place[switch as usize]
     }
 
+    /// By channel: whether it goes up.
+    #[must_use]
+    pub fn ups(&self, graph: &Graph) -> Vec<bool> {
+        (0..graph.channels() as u32).map(|c| self.is_up(graph, c)).collect()
+    }
+
     /// Whether the channel goes up.
     #[must_use]
     pub fn is_up(&self, graph: &Graph, channel: Channel) -> bool {

@@ -9,7 +9,7 @@ use super::pack::Packer;
 use super::spread::Spread;
 use super::tree_segment::TreeSegment;
 use crate::packing::RouteList;
-use crate::routes::{SwitchDemand, SwitchRoutes, longest_first, without_pairs};
+use crate::routes::{SwitchDemand, SwitchRoutes, copy_lanes, longest_first, without_pairs};
 
 /// In [`Packed::paths`]: this bit marks a path of one segment; the other bits are its tree.
 pub(super) const ONE: u32 = 1 << 31;
@@ -111,7 +111,7 @@ impl<'a> Packing<'a> {
             routes.walk(source, d, &mut channels);
             self.place(source, d, &channels);
         }
-        self.copy_lanes(demand);
+        copy_lanes(demand, &mut self.paths);
     }
 
     fn place_by_source(
@@ -184,19 +184,6 @@ impl<'a> Packing<'a> {
             _ => {
                 self.paths[at] = self.tree_segments.len() as u32;
                 self.tree_segments.extend_from_slice(path);
-            }
-        }
-    }
-
-    /// Lanes without node pairs, which a node that is added later may be on, have the path of the first one.
-    fn copy_lanes(&mut self, demand: &SwitchDemand) {
-        let n = self.graph.switches();
-        for source in (0..demand.sources()).filter(|source| source % self.lanes > 0) {
-            let first = source - source % self.lanes;
-            for d in 0..n {
-                if demand.pairs(source, d as u32) == 0 {
-                    self.paths[source as usize * n + d] = self.paths[first as usize * n + d];
-                }
             }
         }
     }

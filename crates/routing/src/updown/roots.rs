@@ -4,7 +4,7 @@ use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
 use super::order::Order;
-use crate::routes::{SwitchDemand, SwitchRoutes, on_lanes, relieve};
+use crate::routes::{SwitchDemand, SwitchRoutes, balanced, on_lanes, relieve};
 
 /// Roots that are compared by a first set of routes, from so many sources where there are many, and of those the ones
 /// that are tried to the end.
@@ -28,14 +28,10 @@ pub(super) fn choose(
     demand: &SwitchDemand,
 ) -> (Order, SwitchDemand, SwitchRoutes) {
     let (order, routes) = on_one_lane(graph, root, demand);
-    let up = ups(graph, &order);
+    let up = order.ups(graph);
     let (demand, routes) = on_lanes(graph, &up, demand, routes, |demand| {
-        let (_, mut routes) = from(graph, order.root(), demand, (WORK / demand.work()).min(ROUNDS));
-        let sweeps = (RELIEF / demand.work()).min(SWEEPS);
-        if sweeps > 0 {
-            relieve(graph, &up, demand, &mut routes, sweeps);
-        }
-        routes
+        let rounds = (WORK / demand.work()).min(ROUNDS);
+        balanced(graph, &up, demand, rounds, (RELIEF / demand.work()).min(SWEEPS))
     });
     (order, demand, routes)
 }
@@ -60,7 +56,7 @@ fn on_one_lane(
         }
     }
     for (order, routes) in tried.iter_mut().filter(|_| sweeps > 0) {
-        relieve(graph, &ups(graph, order), demand, routes, sweeps);
+        relieve(graph, &order.ups(graph), demand, routes, sweeps);
     }
     let best = tried.into_iter().min_by_key(|(_, routes)| routes.cost(demand));
     best.expect("at least one root is tried")
@@ -84,9 +80,9 @@ fn best_first(graph: &Graph, demand: &SwitchDemand) -> Vec<u32> {
     let cost = |root: &u32| {
         let order = Order::new(graph, *root);
         if every > 1 {
-            return SwitchRoutes::sample(graph, &ups(graph, &order), demand, every);
+            return SwitchRoutes::sample(graph, &order.ups(graph), demand, every);
         }
-        SwitchRoutes::new(graph, &ups(graph, &order), demand, 1).cost(demand)
+        SwitchRoutes::new(graph, &order.ups(graph), demand, 1).cost(demand)
     };
     if roots.len() > 1 {
         roots.sort_by_cached_key(cost);
@@ -96,13 +92,8 @@ fn best_first(graph: &Graph, demand: &SwitchDemand) -> Vec<u32> {
 
 fn from(graph: &Graph, root: u32, demand: &SwitchDemand, rounds: usize) -> (Order, SwitchRoutes) {
     let order = Order::new(graph, root);
-    let routes = SwitchRoutes::new(graph, &ups(graph, &order), demand, rounds);
+    let routes = SwitchRoutes::new(graph, &order.ups(graph), demand, rounds);
     (order, routes)
-}
-
-/// Which channels go up.
-pub(super) fn ups(graph: &Graph, order: &Order) -> Vec<bool> {
-    (0..graph.channels() as u32).map(|c| order.is_up(graph, c)).collect()
 }
 
 /// Whether routes are as short as any. Where those without transit nodes are, as on a mesh, nothing that turns need be
