@@ -10,8 +10,9 @@ use super::switch_routes::SwitchRoutes;
 
 /// The numbers of lanes that are tried.
 const LANES: [u32; 6] = [2, 3, 4, 6, 8, 12];
-/// More than so many are not tried where these have brought nothing.
+/// More than so many are not tried where these have brought nothing and one search from each source is more work than this.
 const FIRST: u32 = 3;
+const SMALL: usize = 1 << 14;
 /// A load so little above the bound is good enough, and a number of lanes that saves so little is not worth its VLANs.
 const NEAR: f64 = 1.05;
 /// How often the bound sets its prices.
@@ -35,7 +36,7 @@ pub(crate) fn on_lanes(
     }
     let enough = NEAR * least_cost(graph, up, demand, ROUNDS).max(demand.own_time as f64 / NEAR);
     for lanes in LANES {
-        let in_vain = lanes > FIRST && best.0.lanes == 1;
+        let in_vain = lanes > FIRST && best.0.lanes == 1 && demand.work() > SMALL;
         if cost(&best) <= enough || in_vain || lanes as usize * demand.work() > WORK {
             break;
         }
