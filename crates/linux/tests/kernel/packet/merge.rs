@@ -9,7 +9,7 @@ use tresse_frame::forward::OFFLOAD_HEADER;
 use tresse_frame::forward::TcpSegments;
 use tresse_frame::mpls;
 
-use super::pair::{ACROSS, BACK, engine};
+use super::pair::{ACROSS, BACK, engine, on_one_processor};
 use super::tap::{Tap, own, peer};
 use crate::cables::cables;
 
@@ -69,6 +69,7 @@ fn labelled(packet: &[u8], to: Mac, label: u32) -> Vec<u8> {
 
 /// Where the NIC cuts frames, fewer come, and where it does not, all of them, as they were.
 pub fn merged() {
+    on_one_processor();
     cables(2);
     let engine = engine();
     let (mut far0, mut far1) = (Tap::open("far0"), Tap::open("far1"));

@@ -1,5 +1,7 @@
 //! The forwarding engine of these tests: two NICs and three labels.
 
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 use tresse_base::id::{Label, Vid};
 use tresse_base::label::LabelExit;
 use tresse_frame::forward::{ForwardingTable, TableNic, Ttl};
@@ -30,6 +32,15 @@ pub fn table() -> ForwardingTable {
         (Label(UNTAGGED), exit(1, None, 23)),
     ];
     ForwardingTable::new(&nics(), labels, Ttl::Propagate).unwrap()
+}
+
+/// Has this thread, and those that it starts, run on one processor. What a queueing discipline releases is sent by whichever
+/// processor is there, and between namespaces each of these hands it over by a queue of its own: the order of frames that two
+/// have sent is not kept. What is sent in one call is also read in few, as the reader runs after it.
+pub fn on_one_processor() {
+    let mut one = CpuSet::new();
+    one.set(0).unwrap();
+    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
 }
 
 pub fn engine() -> ForwardingEngine {

@@ -2,28 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
 use tresse_frame::forward::DropReason;
 use tresse_linux::forward::{Config, ForwardError, ForwardingEngine, TransitBuffer};
 use tresse_namespace::{eventually, ip};
 
-use super::pair::{ACROSS, BACK, engine, table};
+use super::pair::{ACROSS, BACK, engine, on_one_processor, table};
 use super::tap::{Sent, Tap, own};
 use crate::cables::cables;
 
 fn tc(words: &str) {
     let output = std::process::Command::new("tc").args(words.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "tc {words}: {output:?}");
-}
-
-/// Has this thread, and those that it starts, run on one processor. What a queueing discipline releases is sent by whichever
-/// processor is there, and between namespaces each of these hands it over by a queue of its own: the order of frames that two
-/// have sent is not kept.
-fn on_one_processor() {
-    let mut one = CpuSet::new();
-    one.set(0).unwrap();
-    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
 }
 
 /// An engine of one thread with this memory for what waits.
