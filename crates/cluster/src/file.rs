@@ -152,6 +152,8 @@ section! {
         use_uplink: bool = "use_uplink = false",
         /// How transit chooses among paths.
         choice: PathChoice = "choice = \"balanced\"",
+        /// What counts more for minimal, updown and transit: even loads on links, or few VLANs.
+        prefer: Preference = "prefer = \"balance\"",
         /// The traffic to balance for: `uniform`, from every node to every other. Other traffic is listed
         /// in `[[demand]]` tables.
         #[schemars(extend("const" = "uniform", "default" = "uniform"))]
@@ -191,6 +193,16 @@ choice! {
         Balanced = "balanced",
         /// As in the paper.
         Paper = "paper",
+    }
+}
+
+choice! {
+    /// What counts more where paths are packed into VLANs.
+    Preference, "a preference" {
+        /// The busiest link carries as little as possible.
+        Balance = "balance",
+        /// As few VLANs as possible; paths are as short.
+        FewestVlans = "fewest-vlans",
     }
 }
 

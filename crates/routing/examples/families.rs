@@ -6,6 +6,7 @@
 use tresse_routing::routes::least_cost;
 use tresse_routing::updown::Updown;
 use tresse_routing::{Minimal, SwitchDemand};
+use tresse_topology::cluster::Prefer;
 use tresse_topology::families::Family;
 use tresse_topology::{Graph, random};
 
@@ -68,7 +69,10 @@ fn one(name: &str, family: &Family, nodes: u64) {
     let plain = demand.without_transit();
     let bound = least_cost(&graph, &vec![true; graph.channels()], &of_minimal, ROUNDS);
     let began = cpu_seconds();
-    let trees = Minimal::new(&graph, &demand, 4093).expect("families are connected").0.len();
+    let trees = Minimal::new(&graph, &demand, Prefer::Balance, Vec::new, 4093)
+        .expect("families are connected")
+        .0
+        .len();
     print(
         name,
         "minimal",
@@ -85,8 +89,10 @@ fn one(name: &str, family: &Family, nodes: u64) {
         let routed = cpu_seconds() - began;
         let bound = least_cost(&graph, &order.ups(&graph), &demand, ROUNDS);
         let began = cpu_seconds();
-        let trees =
-            Updown::new(&graph, None, &demand, 4093).expect("families are connected").0.len();
+        let trees = Updown::new(&graph, None, &demand, Prefer::Balance, 4093)
+            .expect("families are connected")
+            .0
+            .len();
         print(
             name,
             strategy,

@@ -8,6 +8,8 @@ pub mod basic;
 mod detour;
 pub mod direct;
 mod dor;
+mod fold;
+mod left;
 pub mod lines;
 mod minimal;
 mod packing;
@@ -27,7 +29,7 @@ pub use updown::{TreeSegment, Updown};
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
-use tresse_topology::vlan::{Role, TreeLinks, TreeSpec};
+use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
 use tresse_topology::{Graph, Grid};
 
 /// The result of a strategy: which VLAN tree each ordered pair of switches uses.
@@ -124,8 +126,9 @@ impl Assignment {
                 Err(RoutingError::NeedsDirect)
             }
             (Strategy::Stp, grid) => {
-                let (links, _) =
-                    least_hops_tree(graph, grid.as_ref(), nodes).map_err(disconnected)?;
+                let slowness = SwitchDemand::of_cluster(cluster, graph, balance).slowness;
+                let (links, _) = least_hops_tree(graph, grid.as_ref(), nodes, &slowness)
+                    .map_err(disconnected)?;
                 let spec = TreeSpec {
                     name: "stp".into(),
                     role: Role::Primary,
@@ -141,9 +144,16 @@ impl Assignment {
                 let (trees, pdor) = pdor::Pdor::new(grid);
                 Ok((trees, Self::Pdor(pdor)))
             }
-            (Strategy::Minimal, _) => {
+            (Strategy::Minimal, grid) => {
                 let demand = SwitchDemand::of_cluster(cluster, graph, balance);
-                let planned = Minimal::new(graph, &demand, cluster.most_trees());
+                let others = || grid.map_or_else(Vec::new, |grid| of_grid(grid, graph));
+                let planned = Minimal::new(
+                    graph,
+                    &demand,
+                    cluster.routing.prefer,
+                    others,
+                    cluster.most_trees(),
+                );
                 let (trees, minimal) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Minimal(minimal)))
             }
@@ -157,7 +167,8 @@ impl Assignment {
                 if matches!(cluster.routing.strategy, Strategy::Updown { .. }) {
                     demand = demand.without_transit();
                 }
-                let planned = Updown::new(graph, root, &demand, cluster.most_trees());
+                let (prefer, most) = (cluster.routing.prefer, cluster.most_trees());
+                let planned = Updown::new(graph, root, &demand, prefer, most);
                 let (trees, updown) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Updown(updown)))
             }
@@ -230,6 +241,21 @@ impl Assignment {
     pub fn tree(&self, s: SwitchId, d: SwitchId, lane: u32) -> TreeId {
         self.tree_segments(s, d, lane).next().map_or(TreeId(0), |tree_segment| tree_segment.tree)
     }
+}
+
+/// The trees of the strategies for grids.
+fn of_grid(grid: Grid, graph: &Graph) -> Vec<Vec<Vec<LinkId>>> {
+    let mut sets = vec![dor::Dor::new(grid.clone()).0];
+    if !grid.is_hyperx() {
+        sets.push(pdor::Pdor::new(grid.clone()).0);
+    }
+    let links = |tree: TreeSpec| match tree.links {
+        TreeLinks::Lines { center, order } => {
+            Tree::of_lines(&grid, graph, &center, &order).links(graph)
+        }
+        TreeLinks::Links(links) => links,
+    };
+    sets.into_iter().map(|trees| trees.into_iter().map(links).collect()).collect()
 }
 
 /// Trees `T0`, `T1`, ... of these cables.

@@ -10,7 +10,7 @@
 use serde::Serialize;
 use tresse_base::id::{LinkId, SwitchId};
 use tresse_topology::vlan::Tree;
-use tresse_topology::{Graph, Grid};
+use tresse_topology::{Channel, Graph, Grid};
 
 /// The largest number of spanning trees of a fabric for which the strategy `stp` compares all of them, in fabrics of
 /// at most 16 switches.
@@ -32,8 +32,9 @@ pub enum StpMethod {
 }
 
 /// Returns the cables of the spanning tree with the fewest hops, summed over all node pairs, and whether it was found
-/// exactly or by heuristics ([`StpMethod`]). `weights[s]` is the number of nodes on switch `s`. Of equal trees the
-/// first one found is taken, so the result is deterministic.
+/// exactly or by heuristics ([`StpMethod`]). `weights[s]` is the number of nodes on switch `s`. A hop counts as often as
+/// its cable is slower than the fastest one (`slowness` by channel, see [`SwitchDemand`](crate::SwitchDemand)). Of equal
+/// trees the first one found is taken, so the result is deterministic.
 ///
 /// # Errors
 /// A switch that cannot be reached.
@@ -41,9 +42,12 @@ pub fn least_hops_tree(
     graph: &Graph,
     grid: Option<&Grid>,
     weights: &[u64],
+    slowness: &[u64],
 ) -> Result<(Vec<LinkId>, StpMethod), SwitchId> {
-    let mut edges = simple_edges(graph);
-    let first = breadth_first(graph, 0);
+    let mut edges = simple_edges(graph, slowness);
+    let mut slow = vec![1; graph.channels() / 2];
+    (0..).zip(slowness).for_each(|(c, slowness)| slow[graph.link(c).index()] = *slowness);
+    let first = breadth_first(graph, 0, slowness);
     if let Some(missing) = first.parent.iter().position(|p| *p == u32::MAX) {
         return Err(missing.into());
     }
@@ -53,11 +57,11 @@ pub fn least_hops_tree(
     let weights = if weights.iter().any(|w| *w > 0) { weights } else { &uniform };
     if n <= 16 && tree_count(n, &edges) <= EXACT_TREES {
         edges.sort_unstable();
-        return Ok((exact(n, &edges, weights), StpMethod::Exact));
+        return Ok((exact(n, &edges, weights, &slow), StpMethod::Exact));
     }
-    let mut best = (cost(&first, weights), first);
+    let mut best = (cost(graph, &first, weights, &slow), first);
     let mut consider = |tree: Tree| {
-        let c = cost(&tree, weights);
+        let c = cost(graph, &tree, weights, &slow);
         if c < best.0 {
             best = (c, tree);
         }
@@ -68,7 +72,7 @@ pub fn least_hops_tree(
         (0..n as u32).step_by(n / ALL_ROOTS.min(64)).collect()
     };
     for &root in &roots {
-        consider(breadth_first(graph, root));
+        consider(breadth_first(graph, root, slowness));
         if let Some(grid) = grid {
             let center = grid.coordinates(SwitchId(root));
             for rotation in 0..grid.rank() {
@@ -80,13 +84,13 @@ pub fn least_hops_tree(
     }
     let mut links = best.1.links(graph);
     if n <= SWAP_SWITCHES {
-        improve(graph, &edges, weights, &mut links);
+        improve(graph, &edges, weights, &slow, &mut links);
     }
     Ok((links, StpMethod::Heuristic))
 }
 
-/// Sum over links of (weight below) x (weight above): half the sum of hops over ordered pairs.
-fn cost(tree: &Tree, weights: &[u64]) -> u64 {
+/// Sum over links of (weight below) x (weight above), each as often as it is slow: half the sum of hops over ordered pairs.
+fn cost(graph: &Graph, tree: &Tree, weights: &[u64], slow: &[u64]) -> u64 {
     let mut below = weights.to_vec();
     let total: u64 = weights.iter().sum();
     let mut sum = 0;
@@ -94,22 +98,22 @@ fn cost(tree: &Tree, weights: &[u64]) -> u64 {
         let p = tree.parent[v as usize];
         if p != v {
             let w = below[v as usize];
-            sum += w * (total - w);
+            sum += w * (total - w) * slow[graph.link(tree.up[v as usize]).index()];
             below[p as usize] += w;
         }
     }
     sum
 }
 
-/// One edge per adjacent pair (the lowest cable).
-fn simple_edges(graph: &Graph) -> Vec<(LinkId, u32, u32)> {
+/// One edge per adjacent pair (the fastest cable, of equal ones the lowest).
+fn simple_edges(graph: &Graph, slowness: &[u64]) -> Vec<(LinkId, u32, u32)> {
     let mut edges = Vec::new();
     for s in 0..graph.switches() as u32 {
         let mut last = None;
         for c in graph.out(s) {
             let head = graph.head(c);
             if head > s && last != Some(head) {
-                edges.push((graph.link(c), s, head));
+                edges.push((graph.link(fastest(graph, slowness, s, head)), s, head));
             }
             last = Some(head);
         }
@@ -117,7 +121,13 @@ fn simple_edges(graph: &Graph) -> Vec<(LinkId, u32, u32)> {
     edges
 }
 
-fn breadth_first(graph: &Graph, root: u32) -> Tree {
+/// The fastest channel from one switch to a neighbour, of equal ones the lowest.
+fn fastest(graph: &Graph, slowness: &[u64], from: u32, to: u32) -> Channel {
+    let beside = graph.out(from).filter(|c| graph.head(*c) == to);
+    beside.min_by_key(|c| (slowness[*c as usize], *c)).expect("cables have both directions")
+}
+
+fn breadth_first(graph: &Graph, root: u32, slowness: &[u64]) -> Tree {
     let n = graph.switches();
     let mut tree = Tree {
         root,
@@ -134,9 +144,7 @@ fn breadth_first(graph: &Graph, root: u32) -> Tree {
             let v = graph.head(c) as usize;
             if tree.parent[v] == u32::MAX {
                 tree.parent[v] = u;
-                tree.up[v] = graph
-                    .between(SwitchId(v as u32), SwitchId(u))
-                    .expect("cables have both directions");
+                tree.up[v] = fastest(graph, slowness, v as u32, u);
                 tree.depth[v] = tree.depth[u as usize] + 1;
                 tree.order.push(v as u32);
             }
@@ -176,11 +184,12 @@ fn tree_count(n: usize, edges: &[(LinkId, u32, u32)]) -> f64 {
 }
 
 /// All spanning trees by inclusion and exclusion of edges; at most 16 switches.
-fn exact(n: usize, edges: &[(LinkId, u32, u32)], weights: &[u64]) -> Vec<LinkId> {
+fn exact(n: usize, edges: &[(LinkId, u32, u32)], weights: &[u64], slow: &[u64]) -> Vec<LinkId> {
     struct Search<'a> {
         n: usize,
         edges: &'a [(LinkId, u32, u32)],
         weights: &'a [u64],
+        slow: &'a [u64],
         best: (u64, Vec<usize>),
     }
     fn joined(component: [u8; 16], n: usize, u: u32, v: u32) -> Option<[u8; 16]> {
@@ -215,13 +224,13 @@ fn exact(n: usize, edges: &[(LinkId, u32, u32)], weights: &[u64]) -> Vec<LinkId>
             // Peel leaves: a leaf's only remaining edge carries everything behind it.
             while !left.is_empty() {
                 left.retain(|&e| {
-                    let (_, u, v) = self.edges[e];
+                    let (link, u, v) = self.edges[e];
                     let (leaf, inner) = match (degree[u as usize], degree[v as usize]) {
                         (1, _) => (u as usize, v as usize),
                         (_, 1) => (v as usize, u as usize),
                         _ => return true,
                     };
-                    sum += below[leaf] * (total - below[leaf]);
+                    sum += below[leaf] * (total - below[leaf]) * self.slow[link.index()];
                     below[inner] += below[leaf];
                     degree[leaf] -= 1;
                     degree[inner] -= 1;
@@ -252,7 +261,7 @@ fn exact(n: usize, edges: &[(LinkId, u32, u32)], weights: &[u64]) -> Vec<LinkId>
     }
     let mut component = [0u8; 16];
     component.iter_mut().zip(0..).for_each(|(c, i)| *c = i);
-    let mut search = Search { n, edges, weights, best: (u64::MAX, Vec::new()) };
+    let mut search = Search { n, edges, weights, slow, best: (u64::MAX, Vec::new()) };
     search.visit(component, 0, &mut Vec::new());
     let mut links: Vec<_> = search.best.1.iter().map(|&e| edges[e].0).collect();
     links.sort_unstable();
@@ -262,7 +271,13 @@ fn exact(n: usize, edges: &[(LinkId, u32, u32)], weights: &[u64]) -> Vec<LinkId>
 /// Swaps one tree link for one other as long as that lowers the cost. Within the cycle that the
 /// other link closes, removing link j leaves a path whose costs are sums over prefixes of the
 /// weights that hang off the cycle, so a swap costs O(cycle length) and not O(switches).
-fn improve(graph: &Graph, edges: &[(LinkId, u32, u32)], weights: &[u64], links: &mut Vec<LinkId>) {
+fn improve(
+    graph: &Graph,
+    edges: &[(LinkId, u32, u32)],
+    weights: &[u64],
+    slow: &[u64],
+    links: &mut Vec<LinkId>,
+) {
     let total: i64 = weights.iter().sum::<u64>() as i64;
     let ends_of = |links: &[LinkId]| -> Vec<(LinkId, u32, u32)> {
         edges.iter().filter(|e| links.binary_search(&e.0).is_ok()).copied().collect()
@@ -292,17 +307,18 @@ fn improve(graph: &Graph, edges: &[(LinkId, u32, u32)], weights: &[u64], links: 
                     }
                 })
                 .collect();
-            let price = |w: i64| w * (total - w);
-            let now: i64 = side.iter().map(|w| price(*w)).sum();
+            let price = |w: i64, link: LinkId| w * (total - w) * slow[link.index()] as i64;
+            let on = |j: usize| graph.link(path[j]);
+            let now: i64 = side.iter().enumerate().map(|(j, w)| price(*w, on(j))).sum();
             // Without link j the new link carries what is on u's side of j.
             let best = (0..side.len())
                 .map(|j| {
                     let cut = side[j];
                     let rest: i64 = (0..side.len())
                         .filter(|i| *i != j)
-                        .map(|i| price((side[i] - cut).abs()))
+                        .map(|i| price((side[i] - cut).abs(), on(i)))
                         .sum::<i64>();
-                    (rest + price(cut), j)
+                    (rest + price(cut, link), j)
                 })
                 .min();
             if let Some((cost, j)) = best

@@ -192,6 +192,9 @@ pub struct Routing {
     /// How the strategy `transit` chooses among the shortest paths.
     #[serde(skip_serializing_if = "Choice::is_balanced")]
     pub choice: Choice,
+    /// What `minimal`, `updown` and `transit` give up for the other, if need be: even loads or few trees.
+    #[serde(skip_serializing_if = "Prefer::is_balance")]
+    pub prefer: Prefer,
     /// Whether one Multipath TCP connection may use all NICs on which a pair of nodes has paths.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub mptcp: bool,
@@ -246,6 +249,25 @@ impl Choice {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_balanced(&self) -> bool {
         *self == Self::Balanced
+    }
+}
+
+/// What counts more where paths are packed into VLAN trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prefer {
+    /// The busiest link carries as little as the search finds.
+    #[default]
+    Balance,
+    /// There are as few VLANs as the search finds.
+    FewestVlans,
+}
+
+impl Prefer {
+    /// Whether this is the default, which digests leave out.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_balance(&self) -> bool {
+        *self == Self::Balance
     }
 }
 

@@ -3,7 +3,7 @@
 use tresse_base::units::Prefix;
 
 use crate::cluster::{
-    Addressing, Choice, Cluster, ReflectMode, Routing, Strategy, TopologyShape, Vlans,
+    Addressing, Choice, Cluster, Prefer, ReflectMode, Routing, Strategy, TopologyShape, Vlans,
 };
 use crate::generate;
 
@@ -37,6 +37,7 @@ impl Cluster {
                 reflect: ReflectMode::Off,
                 use_uplink: false,
                 choice: Choice::Balanced,
+                prefer: Prefer::Balance,
                 mptcp: false,
             },
             vlans: Vlans::default(),

@@ -8,6 +8,7 @@
 
 use tresse_plan::Plan;
 use tresse_routing::{Minimal, SwitchDemand, Updown};
+use tresse_topology::cluster::Prefer;
 use tresse_topology::cluster::{Choice, Cluster, Strategy, TopologyShape};
 use tresse_topology::{Components, Graph};
 use tresse_verify as verify;
@@ -99,13 +100,15 @@ fn time_routes(switches: u32, only: Option<&str>) {
         let routed = cpu_seconds() - began;
         drop(routes);
         let began = cpu_seconds();
-        let (trees, _) = Updown::new(&graph, None, &demand, 4093).expect("it is connected");
+        let (trees, _) =
+            Updown::new(&graph, None, &demand, Prefer::Balance, 4093).expect("it is connected");
         report(name, switches, routed, cpu_seconds() - began, trees.len());
     }
     if wanted("minimal") && (switches <= 512 || only.is_some()) {
         let began = cpu_seconds();
         let demand = SwitchDemand::new(&graph, &nodes, &none);
-        let (trees, _) = Minimal::new(&graph, &demand, 4093).expect("it is connected");
+        let (trees, _) = Minimal::new(&graph, &demand, Prefer::Balance, Vec::new, 4093)
+            .expect("it is connected");
         let packed = cpu_seconds() - began;
         report("minimal", switches, f64::NAN, packed, trees.len());
     }
@@ -162,7 +165,10 @@ fn compare_packings(switches: u32, networks: u32) {
         let graph = Graph::new(&cluster(switches, seed, Strategy::Minimal));
         let nodes = vec![u64::from(NODES); switches as usize];
         let demand = SwitchDemand::new(&graph, &nodes, &vec![0; switches as usize]);
-        ours += Minimal::new(&graph, &demand, 4093).expect("it is connected").0.len();
+        ours += Minimal::new(&graph, &demand, Prefer::Balance, Vec::new, 4093)
+            .expect("it is connected")
+            .0
+            .len();
         let (_, routes) = Minimal::routes(&graph, &demand);
         let mut parts: Vec<Vec<u32>> = Vec::new();
         for d in 0..switches {

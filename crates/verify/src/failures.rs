@@ -74,8 +74,9 @@ impl Failures {
                 object: pair_name(plan, s, d),
                 message: format!(
                     "{} ordered pairs, this one first, have no second path that avoids every link \
-                     and switch between their own",
-                    tally.sharing
+                     and switch between their own: {}",
+                    tally.sharing,
+                    why_not(plan)
                 ),
             });
         }
@@ -96,6 +97,20 @@ impl Failures {
             node: Worst::of(&tally.nodes, |n| cluster.nodes[n].name.clone()),
             pairs_without_disjoint_backup: tally.sharing,
         }
+    }
+}
+
+/// Why pairs are left without a backup of their own, and what changes it.
+fn why_not(plan: &Plan) -> &'static str {
+    let cluster = plan.cluster();
+    if cluster.routing.lossless {
+        "lossless = true leaves out those with which channels could wait for each other in a circle"
+    } else if !plan.seeks_backups() {
+        "with so many switches they are not sought; `strategy = \"dor\"` or \"pdor\" has some of them on a grid"
+    } else if !cluster.kind.is_routed() && plan.specs().len() >= cluster.most_trees() {
+        "no VLAN is left for one; raise `max_vlans` of the switches, or `range` in [vlans]"
+    } else {
+        "there are no cables for one that the strategy may take"
     }
 }
 

@@ -2,11 +2,11 @@
 //! defined on the kind of topology.
 
 use tresse_base::problem::{Found, ProblemKind};
-use tresse_topology::cluster::{Choice, ReflectMode, Routing, Strategy, TopologyShape};
+use tresse_topology::cluster::{Choice, Prefer, ReflectMode, Routing, Strategy, TopologyShape};
 
 use super::shape::Shape;
 use super::values::within;
-use crate::file::{PathChoice, Routing as Table, StrategyName};
+use crate::file::{PathChoice, Preference, Routing as Table, StrategyName};
 use crate::kinds::TopologyKind;
 use crate::limits;
 use crate::read::{At, Keys};
@@ -40,6 +40,7 @@ pub(super) fn routing(
             reflect: ReflectMode::Off,
             use_uplink: false,
             choice: Choice::Balanced,
+            prefer: Prefer::Balance,
             mptcp: false,
         };
         return (routing, absent.then_some(fallback));
@@ -60,9 +61,14 @@ pub(super) fn routing(
             Some(PathChoice::Paper) => Choice::Paper,
             Some(PathChoice::Balanced) | None => Choice::Balanced,
         },
+        prefer: match table.prefer.as_ref().map(|prefer| prefer.value) {
+            Some(Preference::FewestVlans) => Prefer::FewestVlans,
+            Some(Preference::Balance) | None => Prefer::Balance,
+        },
         mptcp: table.mptcp.as_ref().is_some_and(|mptcp| mptcp.value),
     };
     refuse_choice(table, strategy, found);
+    refuse_prefer(table, strategy, found);
     refuse_reflectors(table, strategy, found);
     refuse_uplink(table, shape, found);
     refuse_mptcp(table, shape, found);
@@ -187,6 +193,33 @@ fn refuse_choice(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
         let help = "leave it out, or strategy = \"transit\"".to_owned();
         found.add(ProblemKind::UnknownKey, &choice.key, message, help);
     }
+}
+
+/// Reports `prefer` for a strategy that packs no paths into trees, or the paths of the paper.
+fn refuse_prefer(table: &Table, strategy: Option<Strategy>, found: &mut Found) {
+    let Some((prefer, strategy)) = table.prefer.as_ref().zip(strategy) else { return };
+    let packs = [StrategyName::Minimal, StrategyName::Updown, StrategyName::Transit];
+    let written = prefer.value.word();
+    let paper = table.choice.as_ref().is_some_and(|choice| choice.value == PathChoice::Paper);
+    let (message, help) = if !packs.iter().any(|name| name.word() == strategy_name(strategy)) {
+        (
+            format!(
+                "`prefer = \"{written}\"` belongs to strategy minimal, updown or transit, not `{}`",
+                strategy_name(strategy)
+            ),
+            "leave it out, or strategy = \"minimal\"",
+        )
+    } else if paper && prefer.value == Preference::FewestVlans {
+        (
+            format!(
+                "`prefer = \"{written}\"` chooses among paths, and `choice = \"paper\"` draws them"
+            ),
+            "leave one of them out",
+        )
+    } else {
+        return;
+    };
+    found.add(ProblemKind::UnknownKey, &prefer.key, message, help.to_owned());
 }
 
 /// Reports `reflect` for a strategy of one tree. One tree has one path between any two switches, so a detour

@@ -34,6 +34,7 @@ const PARSER_ONLY: &[(&str, &str)] = &[
     ("root-unknown", "a name in another table"),
     ("root-misplaced", "a key that another key allows"),
     ("choice-misplaced", "a key that another key allows"),
+    ("prefer-misplaced", "a key that another key allows"),
     ("layout-misplaced", "a key that another table allows"),
     ("layout-room", "bits of addresses"),
     ("reflect-stp", "a key that another key allows"),

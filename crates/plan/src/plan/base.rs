@@ -3,7 +3,7 @@
 //! circle for ever (rule K3). No planned path uses this VLAN.
 
 use tresse_base::id::{LinkId, Vid};
-use tresse_routing::least_hops_tree;
+use tresse_routing::{Balance, SwitchDemand, least_hops_tree};
 use tresse_topology::vlan::TreeLinks;
 use tresse_topology::{Components, Grid};
 
@@ -55,6 +55,7 @@ fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
         }
     }
     let grid = Grid::of(&cluster.kind);
-    let (links, _) = least_hops_tree(plan.graph(), grid.as_ref(), &weights).ok()?;
+    let slowness = SwitchDemand::of_cluster(cluster, plan.graph(), &Balance::of(cluster)).slowness;
+    let (links, _) = least_hops_tree(plan.graph(), grid.as_ref(), &weights, &slowness).ok()?;
     Some(links)
 }

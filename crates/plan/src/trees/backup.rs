@@ -33,7 +33,7 @@ impl Trees {
     pub(super) fn backup_trees(&self) -> Vec<TreeSpec> {
         let legal = self.updown_order();
         let homes = self.homes();
-        if homes.len().pow(2) * self.lanes() as usize > MOST_PATHS {
+        if !self.seeks_backups() {
             let mut combs = if legal.is_some() { Vec::new() } else { self.reverse_combs() };
             combs.truncate(self.spare_vids());
             return combs;
@@ -77,6 +77,13 @@ impl Trees {
             chosen.push(spec(chosen.len(), links));
         }
         chosen
+    }
+
+    /// Whether backups are sought path by path. On more paths between pairs of switches than that there are only those
+    /// that the trees of the strategy have, and on a grid two trees more.
+    #[must_use]
+    pub fn seeks_backups(&self) -> bool {
+        self.homes().len().pow(2) * self.lanes() as usize <= MOST_PATHS
     }
 
     /// The switches that any NIC is on.

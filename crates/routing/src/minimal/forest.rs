@@ -121,3 +121,91 @@ impl FirstFit for Packer<'_> {
         self.trees.len()
     }
 }
+
+/// Trees that are being filled with any shortest routes between the ends of those that they are given.
+pub(crate) struct AnyRoute<'a> {
+    packer: Packer<'a>,
+    /// By two switches: their distance.
+    distances: &'a [Vec<u32>],
+    /// The route in hand, and the parts of the tree that it has been through.
+    path: Vec<Channel>,
+    parts: Vec<usize>,
+}
+
+/// How many switches are looked at for a route in one tree.
+const LOOKED_AT: u32 = 64;
+
+impl<'a> AnyRoute<'a> {
+    pub fn new(graph: &'a Graph, most: usize, distances: &'a [Vec<u32>]) -> Self {
+        let packer = Packer::new(graph, most);
+        Self { packer, distances, path: Vec::new(), parts: Vec::new() }
+    }
+
+    /// The links of every tree, ascending; at least one tree.
+    pub fn finish(self) -> Vec<Vec<LinkId>> {
+        self.packer.finish()
+    }
+
+    /// Finds a shortest route from `s` to `d` that closes no loop in a tree: it leaves a part of the tree, that is what
+    /// its cables join, once at most. Cables that the tree has come first.
+    fn find(&mut self, tree: usize, (s, d): (u32, u32), left: &mut u32) -> bool {
+        if s == d {
+            return true;
+        }
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        let graph = self.packer.graph;
+        let nearer = |c: &Channel| {
+            let to_d = &self.distances[d as usize];
+            to_d[graph.head(*c) as usize] + 1 == to_d[s as usize]
+        };
+        let (bit, marks) = (1 << (tree % 64), &self.packer.marks[tree / 64]);
+        let all: Vec<(Channel, bool)> =
+            graph.out(s).filter(nearer).map(|c| (c, marks[c as usize].has & bit != 0)).collect();
+        for has in [true, false] {
+            for &(c, _) in all.iter().filter(|(_, of)| *of == has) {
+                let part = self.packer.trees[tree].parts.root(graph.head(c) as usize);
+                if !has && self.parts.contains(&part) {
+                    continue;
+                }
+                let before = self.parts.len();
+                self.parts.push(part);
+                self.path.push(c);
+                if self.find(tree, (graph.head(c), d), left) {
+                    return true;
+                }
+                self.path.pop();
+                self.parts.truncate(before);
+            }
+        }
+        false
+    }
+}
+
+impl FirstFit for AnyRoute<'_> {
+    fn place(&mut self, channels: &[Channel]) -> Option<usize> {
+        if let [first, .., last] | [first @ last] = channels {
+            let ends = (self.packer.graph.tail(*first), self.packer.graph.head(*last));
+            for tree in 0..self.packer.trees.len() {
+                self.path.clear();
+                self.parts.clear();
+                self.parts.push(self.packer.trees[tree].parts.root(ends.0 as usize));
+                if self.find(tree, ends, &mut LOOKED_AT.clone()) {
+                    let path = std::mem::take(&mut self.path);
+                    let fits = self.packer.take(tree, &path);
+                    self.path = path;
+                    if fits {
+                        return Some(tree);
+                    }
+                }
+            }
+        }
+        self.packer.place(channels)
+    }
+
+    fn trees(&self) -> usize {
+        self.packer.trees()
+    }
+}

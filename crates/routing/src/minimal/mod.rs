@@ -4,15 +4,20 @@
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::Graph;
+use tresse_topology::cluster::Prefer;
 
+use crate::fold::TreeRoute;
+use crate::left::{shortest_left, unreached};
 use crate::packing::{FirstFit, RouteList};
 use crate::routes::{
     SwitchDemand, SwitchRoutes, balanced, copy_lanes, longest_first, on_lanes, without_pairs,
 };
-use crate::updown::{Order, TreeSegment, shortest_left, unreached};
+use crate::updown::{Order, TreeSegment};
 
+mod fewest;
 mod forest;
 
+use fewest::{as_even, fewest};
 pub(crate) use forest::Packer;
 
 /// How much work laying routes and moving single ones may be each, in channels that are looked at.
@@ -41,46 +46,66 @@ pub struct Minimal {
 
 impl Minimal {
     /// Returns the links of at most `most` trees, and the assignment. If a pair's route fits into none of
-    /// them, the pair uses the shortest path that a tree has.
+    /// them, the pair uses the shortest path that a tree has. `others`: more sets of spanning trees, smaller ones if need
+    /// be.
     ///
     /// # Errors
     /// A switch that cannot be reached.
     pub fn new(
         graph: &Graph,
         demand: &SwitchDemand,
+        prefer: Prefer,
+        others: impl FnOnce() -> Vec<Vec<Vec<LinkId>>>,
         most: usize,
     ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
         unreached(graph)?;
-        let (demand, routes) = Self::routes(graph, demand);
-        let demand = &demand;
-        let n = graph.switches();
-        let mut trees = vec![0; n * demand.sources() as usize];
-        let (mut list, mut left, mut channels) = (RouteList::default(), Vec::new(), Vec::new());
-        let wanted = longest_first(demand, &routes, n > MANY);
-        for &(source, d) in &wanted {
+        let (demand, routes) = match prefer {
+            Prefer::Balance => Self::routes(graph, demand),
+            Prefer::FewestVlans => Self::routes_on_one_lane(graph, demand),
+        };
+        let (demand, n, most) = (&demand, graph.switches(), most.min(u16::MAX.into()));
+        let mut wanted = longest_first(demand, &routes, n > MANY);
+        let listed = wanted.len();
+        wanted.extend(without_pairs(demand));
+        let (mut list, mut channels) = (RouteList::default(), Vec::new());
+        for &(source, d) in &wanted[..listed] {
             channels.clear();
             routes.walk(source, d, &mut channels);
             list.add((demand.switch(source), d), &channels);
         }
-        let most = most.min(u16::MAX.into());
         let (mut packer, at) = list.pack(n as u32, || Packer::new(graph, most), None);
         let mut at = at.into_iter();
-        for (source, d) in wanted.into_iter().chain(without_pairs(demand)) {
-            let placed = at.next().unwrap_or_else(|| {
+        let mut placed = Vec::with_capacity(wanted.len());
+        let (mut left, mut left_at) = (Vec::new(), Vec::new());
+        for &(source, d) in &wanted {
+            let tree = at.next().unwrap_or_else(|| {
                 channels.clear();
                 routes.walk(source, d, &mut channels);
                 packer.place(&channels)
             });
-            match placed {
-                Some(tree) => trees[source as usize * n + d as usize] = tree as u16,
-                None => left.push((source, d)),
+            if tree.is_none() {
+                left.push((source, d));
+                left_at.push(placed.len());
             }
+            let (ends, pairs) = ((demand.switch(source), d), demand.pairs(source, d));
+            placed.push(TreeRoute { ends, pairs, tree: tree.unwrap_or(0) });
         }
-        let links = packer.finish();
-        for (source, d, tree) in shortest_left(graph, &links, demand.lanes, &left) {
-            trees[source as usize * n + d as usize] = tree.0 as u16;
+        let mut links = packer.finish();
+        let chosen = shortest_left(graph, &links, demand.lanes, &left);
+        for (at, (.., tree)) in left_at.into_iter().zip(chosen) {
+            placed[at].tree = tree.index();
         }
         left.sort_unstable();
+        (links, placed) = match prefer {
+            Prefer::Balance => as_even(graph, &demand.slowness, (links, placed), others, most),
+            Prefer::FewestVlans => {
+                fewest(graph, &demand.slowness, (links, placed), &list, others(), most)
+            }
+        };
+        let mut trees = vec![0; n * demand.sources() as usize];
+        for ((source, d), route) in wanted.into_iter().zip(placed) {
+            trees[source as usize * n + d as usize] = route.tree as u16;
+        }
         copy_lanes(demand, &mut trees);
         Ok((links, Self { switches: n, lanes: demand.lanes, trees, crowded: left }))
     }
@@ -88,33 +113,36 @@ impl Minimal {
     /// Returns the routes alone, before they are packed into trees, and the demand on the lanes that they have.
     #[must_use]
     pub fn routes(graph: &Graph, demand: &SwitchDemand) -> (SwitchDemand, SwitchRoutes) {
-        let up = vec![true; graph.channels()];
+        let (demand, routes) = Self::routes_on_one_lane(graph, demand);
+        let lay = |demand: &SwitchDemand| Self::laid(graph, demand);
+        on_lanes(graph, &vec![true; graph.channels()], &demand, routes, lay)
+    }
+
+    fn routes_on_one_lane(graph: &Graph, demand: &SwitchDemand) -> (SwitchDemand, SwitchRoutes) {
         let demand = demand.without_transit();
+        let routes = Self::laid(graph, &demand);
+        (demand, routes)
+    }
+
+    /// The best routes of several beginnings.
+    fn laid(graph: &Graph, demand: &SwitchDemand) -> SwitchRoutes {
         let from = |up: &[bool], demand: &SwitchDemand, rounds: usize| {
             let sweeps = (RELIEF / demand.work()).min(SWEEPS);
             balanced(graph, up, demand, rounds, sweeps)
         };
+        let up = vec![true; graph.channels()];
         // Up and down, where turns cost nothing: a source then has two ways to a switch, one that ends going up and one
         // that ends going down.
         let two = Order::new(graph, 0).ups(graph);
         let n = graph.switches();
-        let free = |demand: &SwitchDemand| SwitchDemand {
-            transit: vec![1; n],
-            nic_slowness: vec![0; n],
-            ..demand.clone()
-        };
-        let lay = |demand: &SwitchDemand| {
-            let most = WORK / demand.work();
-            // Moving single routes ends elsewhere from each beginning.
-            let starts = if demand.work() > SMALL { &STARTS[..1] } else { &STARTS[..] };
-            let one = starts.iter().map(|rounds| from(&up, demand, most.min(*rounds)));
-            let others =
-                starts[1..].iter().map(|rounds| from(&two, &free(demand), most.min(*rounds)));
-            let best = one.chain(others).min_by_key(|routes| routes.cost(demand));
-            best.expect("there is a first beginning")
-        };
-        let routes = lay(&demand);
-        on_lanes(graph, &up, &demand, routes, lay)
+        let free = SwitchDemand { transit: vec![1; n], nic_slowness: vec![0; n], ..demand.clone() };
+        let most = WORK / demand.work();
+        // Moving single routes ends elsewhere from each beginning.
+        let starts = if demand.work() > SMALL { &STARTS[..1] } else { &STARTS[..] };
+        let one = starts.iter().map(|rounds| from(&up, demand, most.min(*rounds)));
+        let others = starts[1..].iter().map(|rounds| from(&two, &free, most.min(*rounds)));
+        let best = one.chain(others).min_by_key(|routes| routes.cost(demand));
+        best.expect("there is a first beginning")
     }
 
     /// Routes of each ordered pair of switches.
@@ -152,7 +180,8 @@ mod tests {
                 let graph = Graph::from_edges(switches as usize, &edges);
                 let nodes = vec![4; switches as usize];
                 let demand = SwitchDemand::new(&graph, &nodes, &nodes);
-                let (trees, minimal) = Minimal::new(&graph, &demand, 4093).unwrap();
+                let (trees, minimal) =
+                    Minimal::new(&graph, &demand, Prefer::Balance, Vec::new, 4093).unwrap();
                 assert!(trees.len() <= most, "{switches} switches: {} trees", trees.len());
                 let trees: Vec<_> = trees.iter().map(|links| tree(&graph, links)).collect();
                 let (mut distance, mut queue) = (Vec::new(), Vec::new());
@@ -170,6 +199,6 @@ mod tests {
     }
 
     fn tree(graph: &Graph, links: &[LinkId]) -> Tree {
-        crate::updown::left::build(graph, &[links.to_vec()]).remove(0)
+        crate::left::build(graph, &[links.to_vec()]).remove(0)
     }
 }

@@ -7,7 +7,6 @@
 //! into legal segments (section 3). Every path in every tree is legal, so the channel dependency graph has no cycle.
 
 mod forced;
-pub(crate) mod left;
 mod order;
 mod pack;
 mod packing;
@@ -21,13 +20,14 @@ pub use order::Order;
 pub use pack::Packer;
 pub use tree_segment::TreeSegment;
 
-pub(crate) use left::{shortest_left, unreached};
 use packing::{ONE, Packed, Packing};
-use roots::choose;
+use roots::{choose, on_one_lane};
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::Graph;
+use tresse_topology::cluster::Prefer;
 
+use crate::left::unreached;
 use crate::routes::{SwitchDemand, SwitchRoutes};
 
 /// With more switches than these, pairs are placed source by source: much faster, and in fewer trees;
@@ -52,7 +52,7 @@ pub struct Updown {
 impl Updown {
     /// Returns the links of at most `most` trees, and the assignment. Without a `root`, several are
     /// compared and the one with the lowest maximum load is used. If a pair's route fits into no tree,
-    /// the pair uses the shortest path that a tree has.
+    /// the pair uses the shortest path that a tree has. Where few trees are preferred, a pair has one route.
     ///
     /// # Errors
     /// A switch that cannot be reached.
@@ -60,11 +60,19 @@ impl Updown {
         graph: &Graph,
         root: Option<SwitchId>,
         demand: &SwitchDemand,
+        prefer: Prefer,
         most: usize,
     ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
-        let (order, demand, routes) = Self::routes(graph, root, demand)?;
+        let (order, demand, routes) = match prefer {
+            Prefer::Balance => Self::routes(graph, root, demand)?,
+            Prefer::FewestVlans => {
+                unreached(graph)?;
+                let (order, routes) = on_one_lane(graph, root, demand);
+                (order, demand.clone(), routes)
+            }
+        };
         let by_source = graph.switches() > MANY;
-        Ok(Self::packed(graph, order, &demand, &routes, most, by_source))
+        Ok(Self::packed(graph, order, &demand, &routes, prefer, most, by_source))
     }
 
     /// As [`Updown::new`], with the routes of the paper's evaluation: each is drawn at random among the
@@ -110,12 +118,15 @@ impl Updown {
         order: Order,
         demand: &SwitchDemand,
         routes: &SwitchRoutes,
+        prefer: Prefer,
         most: usize,
         by_source: bool,
     ) -> (Vec<Vec<LinkId>>, Self) {
         let mut packing = Packing::new(graph, &order, demand.lanes, most);
         packing.place_all(demand, routes, by_source);
-        let (links, Packed { paths, tree_segments, crowded }) = packing.finish();
+        let (links, mut packed) = packing.finish();
+        let links = packed.fold(graph, demand, links, prefer);
+        let Packed { paths, tree_segments, crowded } = packed;
         (links, Self { order, lanes: demand.lanes, paths, tree_segments, crowded })
     }
 

@@ -1,13 +1,15 @@
 //! Packs all routes into VLAN trees, and keeps the segments that they have become.
 
 use tresse_base::id::{LinkId, SwitchId, TreeId};
+use tresse_topology::cluster::Prefer;
 use tresse_topology::{Channel, Graph};
 
-use super::left::shortest_left;
 use super::order::Order;
 use super::pack::Packer;
 use super::spread::Spread;
 use super::tree_segment::TreeSegment;
+use crate::fold::{TreeRoute, fold};
+use crate::left::shortest_left;
 use crate::packing::RouteList;
 use crate::routes::{SwitchDemand, SwitchRoutes, copy_lanes, longest_first, without_pairs};
 
@@ -21,6 +23,67 @@ pub(super) struct Packed {
     pub paths: Vec<u32>,
     pub tree_segments: Vec<TreeSegment>,
     pub crowded: Vec<(u32, u32)>,
+}
+
+impl Packed {
+    /// Gives up trees whose segments have room in others; the links of those that are left.
+    pub fn fold(
+        &mut self,
+        graph: &Graph,
+        demand: &SwitchDemand,
+        links: Vec<Vec<LinkId>>,
+        prefer: Prefer,
+    ) -> Vec<Vec<LinkId>> {
+        let n = graph.switches() as u32;
+        let mut routes = Vec::new();
+        self.each_segment(demand, n, |ends, pairs, tree| {
+            routes.push(TreeRoute { ends, pairs, tree: tree.index() });
+        });
+        let links = fold(graph, links, &demand.slowness, &mut routes, prefer);
+        let mut folded = routes.into_iter();
+        self.each_segment(demand, n, |_, _, tree| {
+            *tree = TreeId::from(folded.next().expect("as many as before").tree);
+        });
+        copy_lanes(demand, &mut self.paths);
+        links
+    }
+
+    /// Calls `of` with the ends, the pairs of nodes and the tree of each segment, and keeps that tree. Routes that no node
+    /// can need are in tree 0, and lanes without pairs are left out.
+    fn each_segment(
+        &mut self,
+        demand: &SwitchDemand,
+        n: u32,
+        mut of: impl FnMut((u32, u32), u64, &mut TreeId),
+    ) {
+        for source in 0..demand.sources() {
+            let s = demand.switch(source);
+            for d in 0..n {
+                let path = &mut self.paths[(source * n + d) as usize];
+                let needed = s != d && demand.is_home(source) && demand.homes[d as usize];
+                let pairs = demand.pairs(source, d);
+                if source % demand.lanes > 0 && pairs == 0 {
+                    continue;
+                }
+                if *path & ONE != 0 {
+                    let mut tree = TreeId(if needed { *path & !ONE } else { 0 });
+                    if needed {
+                        of((s, d), pairs, &mut tree);
+                    }
+                    *path = ONE | tree.0;
+                    continue;
+                }
+                let (mut from, first) = (s, *path as usize);
+                for segment in &mut self.tree_segments[first..] {
+                    of((from, segment.to.0), pairs, &mut segment.tree);
+                    from = segment.to.0;
+                    if from == d {
+                        break;
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Routes that are being packed into trees, and the segments that they have become.

@@ -36,7 +36,8 @@ pub(super) fn choose(
     (order, demand, routes)
 }
 
-fn on_one_lane(
+/// The routes from `root`, or from the best of several roots.
+pub(super) fn on_one_lane(
     graph: &Graph,
     root: Option<SwitchId>,
     demand: &SwitchDemand,

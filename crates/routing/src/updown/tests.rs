@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use tresse_topology::{Channel, random};
 
-use super::left::build;
 use super::*;
+use crate::left::build;
 
 /// The network that the text of in-transit-buffers, section 2 implies.
 const PAPER: [(u32, u32); 7] = [(0, 2), (0, 4), (0, 5), (1, 2), (1, 5), (1, 6), (4, 6)];
@@ -57,13 +57,26 @@ fn routes_of_the_papers_example() {
     let mut edges = PAPER.to_vec();
     edges.push((0, 3));
     assert_eq!(
-        Updown::new(&graph, Some(SwitchId(0)), &without_transit(&graph, &[4; 7]), 100).unwrap_err(),
+        Updown::new(
+            &graph,
+            Some(SwitchId(0)),
+            &without_transit(&graph, &[4; 7]),
+            Prefer::Balance,
+            100
+        )
+        .unwrap_err(),
         SwitchId(3),
         "a switch without a cable is named"
     );
     let graph = Graph::from_edges(7, &edges);
-    let (trees, updown) =
-        Updown::new(&graph, Some(SwitchId(0)), &without_transit(&graph, &[4; 7]), 100).unwrap();
+    let (trees, updown) = Updown::new(
+        &graph,
+        Some(SwitchId(0)),
+        &without_transit(&graph, &[4; 7]),
+        Prefer::Balance,
+        100,
+    )
+    .unwrap();
     let hops = check(&graph, &trees, &updown);
     assert_eq!((hops[4 * 7 + 1], hops[7 + 4]), (3, 3));
     assert_eq!(hops[4 * 7 + 6], 1);
@@ -72,14 +85,21 @@ fn routes_of_the_papers_example() {
 #[test]
 fn single_switches_and_few_trees() {
     let graph = Graph::from_edges(1, &[]);
-    let (trees, updown) = Updown::new(&graph, None, &without_transit(&graph, &[4]), 9).unwrap();
+    let (trees, updown) =
+        Updown::new(&graph, None, &without_transit(&graph, &[4]), Prefer::Balance, 9).unwrap();
     assert_eq!((trees.len(), tree(&updown, 0, 0)), (1, TreeId(0)));
     let graph = Graph::from_edges(16, &random::regular(16, 4, 3));
     let hops: Vec<u32> = [1, 3, 100]
         .into_iter()
         .map(|most| {
-            let (trees, updown) =
-                Updown::new(&graph, None, &without_transit(&graph, &[4; 16]), most).unwrap();
+            let (trees, updown) = Updown::new(
+                &graph,
+                None,
+                &without_transit(&graph, &[4; 16]),
+                Prefer::Balance,
+                most,
+            )
+            .unwrap();
             assert!(trees.len() <= most);
             check(&graph, &trees, &updown).iter().sum()
         })
@@ -100,7 +120,8 @@ fn throughput_on_random_networks() {
             let (_, _, routes) = choose(&graph, None, &demand);
             sum += (4 * switches - 1) as f64 / routes.cost(&demand).0 as f64;
             if seed == 1 {
-                let (trees, updown) = Updown::new(&graph, None, &demand, 4093).unwrap();
+                let (trees, updown) =
+                    Updown::new(&graph, None, &demand, Prefer::Balance, 4093).unwrap();
                 assert!(trees.len() <= most_trees, "{switches} switches: {} trees", trees.len());
                 check(&graph, &trees, &updown);
             }
@@ -125,7 +146,7 @@ proptest! {
         edges.extend(more.filter(|(a, b)| a != b));
         let graph = Graph::from_edges(n, &edges);
         let root = SwitchId(root % n as u32);
-        let (trees, updown) = Updown::new(&graph, Some(root), &without_transit(&graph, &vec![1; n]), 4093).unwrap();
+        let (trees, updown) = Updown::new(&graph, Some(root), &without_transit(&graph, &vec![1; n]), Prefer::Balance, 4093).unwrap();
         let hops = check(&graph, &trees, &updown);
         let legal = shortest_legal(&graph, updown.order());
         prop_assert_eq!(hops, legal);
@@ -152,7 +173,7 @@ proptest! {
         let demand = SwitchDemand::new(&graph, &nodes, &transit);
         let (order, demand, routes) = choose(&graph, None, &demand);
         for by_source in [false, true] {
-            let (trees, updown) = Updown::packed(&graph, order.clone(), &demand, &routes, most, by_source);
+            let (trees, updown) = Updown::packed(&graph, order.clone(), &demand, &routes, Prefer::Balance, most, by_source);
             check(&graph, &trees, &updown);
             let trees = build(&graph, &trees);
             let all = (0..demand.sources()).flat_map(|s| (0..n as u32).map(move |d| (s, d)));
@@ -179,7 +200,17 @@ fn by_source_needs_hardly_more_trees() {
         let demand = SwitchDemand::new(&graph, &nodes, &transit);
         let (order, _, routes) = choose(&graph, None, &demand);
         let trees = [false, true].map(|by_source| {
-            Updown::packed(&graph, order.clone(), &demand, &routes, 4093, by_source).0.len()
+            Updown::packed(
+                &graph,
+                order.clone(),
+                &demand,
+                &routes,
+                Prefer::Balance,
+                4093,
+                by_source,
+            )
+            .0
+            .len()
         });
         assert!(trees[1] <= trees[0] * 11 / 10, "{trees:?}");
     }

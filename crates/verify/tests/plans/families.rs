@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use tresse_plan::Plan;
 use tresse_topology::Grid;
-use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
-use tresse_topology::vlan::Tree;
+use tresse_topology::cluster::{Cluster, Prefer, Strategy, TopologyShape};
+use tresse_topology::vlan::{Role, Tree};
 use tresse_verify as verify;
 
 use super::IntoSwitch;
@@ -176,4 +176,76 @@ fn why_a_tree_of_stars() {
     assert!(why(1, 2).contains("centred at 1, where the source is"), "{}", why(1, 2));
     assert!(why(3, 2).contains("centred at 2, where the destination is"), "{}", why(3, 2));
     assert!(why(3, 7).contains("centred at 2, as the last switch"), "{}", why(3, 7));
+}
+
+fn with_preference(kind: &TopologyShape, strategy: Strategy, prefer: Prefer, paths: u32) -> Plan {
+    let mut cluster = Cluster::generated(kind.clone(), 0, 1, strategy, paths);
+    cluster.routing.prefer = prefer;
+    Plan::build(cluster).unwrap()
+}
+
+/// Grids take no more VLANs than partial dimension order, cliques hardly more than half of their switches, and paths are as
+/// short and complete as others, with backups too.
+#[test]
+fn fewest_vlans_are_no_more_than_known_constructions() {
+    let grid = |dims: &[u32], torus| match torus {
+        true => TopologyShape::Torus { dims: dims.into() },
+        false => TopologyShape::Mesh { dims: dims.into() },
+    };
+    let mut most = Vec::new();
+    for (dims, torus) in [
+        (&[4, 4][..], false),
+        (&[8, 8], false),
+        (&[3, 3, 3], false),
+        (&[5, 2], false),
+        (&[4, 4], true),
+        (&[5, 5], true),
+        (&[8, 8], true),
+        (&[4, 4, 4], true),
+        (&[3, 5], true),
+    ] {
+        let kind = grid(dims, torus);
+        let pdor = plan(&kind, 0, Strategy::Pdor, 1).specs().len();
+        most.push((kind, pdor));
+    }
+    for dimensions in [4, 6] {
+        let kind = TopologyShape::Hypercube { dimensions };
+        let pdor = plan(&kind, 0, Strategy::Pdor, 1).specs().len();
+        most.push((kind, pdor));
+    }
+    most.extend([6, 12, 24].map(|n| (TopologyShape::Clique { ports: n }, n as usize / 2 + 1)));
+    most.push((hyperx(&[4, 4]), plan(&hyperx(&[4, 4]), 0, Strategy::Dor, 1).specs().len()));
+    most.push((clos(4, 8, 1), 1));
+    for (kind, most) in most {
+        for paths in [1, 2] {
+            let plan = with_preference(&kind, Strategy::Minimal, Prefer::FewestVlans, paths);
+            let report = verify::check(&plan);
+            let primaries = plan.specs().iter().filter(|spec| spec.role == Role::Primary).count();
+            assert!(primaries <= most, "{kind:?}: {primaries}, not {most}");
+            assert!(report.minimal && report.loop_free, "{kind:?}");
+            assert!(report.reachable == report.pairs, "{kind:?}");
+            assert!(report.violations.is_empty(), "{kind:?}: {:?}", report.violations);
+        }
+    }
+}
+
+/// Fewer VLANs and no more hops than with even loads; what cannot deadlock still cannot.
+#[test]
+fn fewest_vlans_keep_lengths_and_legality() {
+    let random = TopologyShape::Irregular { switches: 24, ports: 4, seed: 3 };
+    for kind in [random, TopologyShape::SlimFly { q: 3 }, TopologyShape::FatTree { k: 4 }] {
+        for strategy in [Strategy::Minimal, UPDOWN, TRANSIT] {
+            for paths in [1, 2] {
+                let [even, few] = [Prefer::Balance, Prefer::FewestVlans].map(|prefer| {
+                    let plan = with_preference(&kind, strategy, prefer, paths);
+                    (verify::check(&plan), plan.specs().len())
+                });
+                let what = format!("{kind:?} {strategy:?} {paths}: {} and {}", even.1, few.1);
+                assert!(paths == 2 || few.1 <= even.1, "{what}");
+                assert!(few.0.violations.is_empty() && few.0.reachable == few.0.pairs, "{what}");
+                assert!(few.0.minimal == even.0.minimal, "{what}");
+                assert!(strategy == Strategy::Minimal || few.0.primaries_deadlock_free, "{what}");
+            }
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod lines;
 mod mptcp;
 mod reflect;
 mod room;
+mod shapes;
 mod transit;
 
 use tresse_base::id::NodeId;

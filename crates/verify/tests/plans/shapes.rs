@@ -1,0 +1,166 @@
+//! Fabrics with a shape of their own, each of which was planned badly once: parallel cables, mixed rates, a wheel, nodes on
+//! few switches, more switches than backups were sought for.
+
+use std::fmt::Write;
+
+use tresse_base::id::LinkId;
+use tresse_plan::Plan;
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
+use tresse_topology::random;
+use tresse_verify as verify;
+
+const TRANSIT: Strategy = Strategy::Transit { root: None };
+const UPDOWN: Strategy = Strategy::Updown { root: None };
+
+/// The plan of an explicit fabric: by switch the nodes on it, cables with their rates, and `[routing]`.
+fn explicit(nodes: &[u32], cables: &[(u32, u32, &str)], routing: &str) -> Plan {
+    let mut text =
+        format!("[fabric]\ntopology = {{ kind = \"explicit\" }}\n[routing]\n{routing}\n");
+    let mut ports = vec![0; nodes.len()];
+    let mut port = |s: u32| {
+        ports[s as usize] += 1;
+        ports[s as usize]
+    };
+    let mut rest = String::new();
+    let mut number = 0;
+    for (s, count) in (0..).zip(nodes) {
+        for _ in 0..*count {
+            number += 1;
+            writeln!(
+                rest,
+                "[[node]]\nname = \"n{number:02}\"\nnics = [{{ name = \"eth0\", mac = \"02:00:00:00:00:{number:02x}\", \
+                 switch = \"s{s:02}\", port = {}, rate = \"1G\" }}]",
+                port(s)
+            )
+            .unwrap();
+        }
+    }
+    for (a, b, rate) in cables {
+        let (pa, pb) = (port(*a), port(*b));
+        writeln!(rest, "[[link]]\na = \"s{a:02}:{pa}\"\nb = \"s{b:02}:{pb}\"\nrate = \"{rate}\"")
+            .unwrap();
+    }
+    for (s, ports) in ports.iter().enumerate() {
+        writeln!(text, "[[switch]]\nname = \"s{s:02}\"\nports = {}", ports.max(&1)).unwrap();
+    }
+    let cluster = tresse_cluster::parse(&(text + &rest), "shape.toml").unwrap();
+    Plan::build(cluster).unwrap()
+}
+
+fn routing(strategy: &str, paths: u32) -> String {
+    format!("strategy = \"{strategy}\"\npaths = {paths}")
+}
+
+/// Two switches with six nodes each, over three ways of two hops: whatever their order, the fast one takes what it can.
+#[test]
+fn slow_cables_carry_no_more_than_they_can() {
+    for rates in [["1G", "10G", "1G"], ["10G", "1G", "1G"], ["1G", "1G", "10G"]] {
+        let over = (1..).zip(rates);
+        let cables: Vec<_> =
+            over.flat_map(|(via, rate)| [(0, via, rate), (via, 4, rate)]).collect();
+        for strategy in ["minimal", "updown", "transit", "stp"] {
+            let plan = explicit(&[6, 0, 0, 0, 6], &cables, &routing(strategy, 1));
+            let report = verify::check(&plan);
+            assert!(report.ideal_throughput > 0.999, "{rates:?} {strategy}: {report:?}");
+        }
+    }
+}
+
+/// Of parallel cables of 1G and 10G `stp` takes a fast one, and the others both by rate.
+#[test]
+fn parallel_cables_count_by_rate() {
+    for rates in [["1G", "10G"], ["10G", "1G"]] {
+        let cables = rates.map(|rate| (0, 1, rate));
+        for strategy in ["minimal", "updown", "transit", "stp"] {
+            let report = verify::check(&explicit(&[6, 6], &cables, &routing(strategy, 1)));
+            assert!(report.ideal_throughput > 0.999, "{rates:?} {strategy}: {report:?}");
+        }
+    }
+}
+
+/// A slow cable in a circle of four switches is the one that `stp` does without.
+#[test]
+fn one_tree_does_without_the_slowest_cable() {
+    for slow in 0..4u32 {
+        let rate = |k: u32| if k == slow { "1G" } else { "10G" };
+        let cables: Vec<_> = (0..4).map(|k| (k, (k + 1) % 4, rate(k))).collect();
+        let plan = explicit(&[2; 4], &cables, &routing("stp", 1));
+        let links = plan.tree(0.into()).links(plan.graph());
+        let rates = links.iter().map(|link: &LinkId| plan.cluster().link(*link).rate.0);
+        assert!(rates.clone().all(|rate| rate == 10_000_000_000), "{slow}: {links:?}");
+    }
+}
+
+/// Three equal cables between two switches of four nodes: 16 pairs are spread as 6, 5 and 5.
+#[test]
+fn parallel_cables_share_pairs() {
+    let cables = [(0, 1, "1G"); 3];
+    for strategy in ["minimal", "updown", "transit"] {
+        for paths in [1, 4] {
+            let plan = explicit(&[4, 4], &cables, &routing(strategy, paths));
+            let report = verify::check(&plan);
+            assert_eq!(report.max_link_load, 6, "{strategy} {paths}");
+            assert!(report.violations.is_empty(), "{:?}", report.violations);
+        }
+    }
+}
+
+/// A wheel: 15 switches in a circle around one that joins them all. No pair needs to share a switch with its backup.
+#[test]
+fn backups_keep_off_the_hub_of_a_wheel() {
+    let rim = (0..15).map(|k| (k + 1, (k + 1) % 15 + 1, "1G"));
+    let cables: Vec<_> = (1..16).map(|k| (0, k, "1G")).chain(rim).collect();
+    let report = verify::check(&explicit(&[1; 16], &cables, &routing("minimal", 2)));
+    assert_eq!(report.failures.pairs_without_disjoint_backup, 0);
+    assert_eq!(report.failures.switch.most_lost, 30, "its own node's pairs, and no other");
+}
+
+/// A clique of twelve switches with nodes on three of them: no VLAN is there that no path uses, nor one for each switch.
+#[test]
+fn switches_without_nodes_get_no_vlan() {
+    let cables: Vec<_> = (0..12).flat_map(|a| (a + 1..12).map(move |b| (a, b, "1G"))).collect();
+    let mut nodes = [0; 12];
+    [2, 5, 9].into_iter().for_each(|s| nodes[s] = 2);
+    for strategy in ["minimal", "updown", "transit"] {
+        let plan = explicit(&nodes, &cables, &routing(strategy, 1));
+        let mut used = vec![false; plan.specs().len()];
+        for (s, d) in plan.pairs() {
+            plan.primary(s, d).iter().for_each(|segment| used[segment.tree.index()] = true);
+        }
+        assert!(used.iter().all(|used| *used) && used.len() <= 3, "{strategy}: {used:?}");
+    }
+    let all = explicit(&[1; 12], &cables, &routing("minimal", 1));
+    assert!(all.specs().len() <= 7, "{}", all.specs().len());
+}
+
+/// More switches than 128, where backups once ended.
+#[test]
+fn backups_have_no_cliff() {
+    let edges = random::regular(160, 4, 1);
+    let cables: Vec<_> = edges.into_iter().map(|(a, b)| (a, b, "1G")).collect();
+    for strategy in ["minimal", "stp"] {
+        let plan = explicit(&[1; 160], &cables, &routing(strategy, 2));
+        let report = verify::check(&plan);
+        assert_eq!(report.failures.pairs_without_disjoint_backup, 0, "{strategy}");
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+    }
+}
+
+/// Loads over spines and cores near what the wires allow: pairs on the busiest link.
+#[test]
+fn leaves_use_all_their_spines() {
+    let clos = |spines, leaves| TopologyShape::Clos { spines, leaves, cables: 1 };
+    for (kind, nodes, most) in [
+        (clos(4, 8), 4, [28, 28, 32]),
+        (clos(3, 12), 3, [34, 34, 36]),
+        (TopologyShape::FatTree { k: 4 }, 0, [15, 15, 16]),
+        (TopologyShape::FatTree { k: 6 }, 0, [54, 54, 54]),
+        (TopologyShape::FatTree { k: 8 }, 0, [132, 132, 132]),
+    ] {
+        for (strategy, most) in [Strategy::Minimal, UPDOWN, TRANSIT].into_iter().zip(most) {
+            let cluster = Cluster::generated(kind.clone(), nodes, 1, strategy, 1);
+            let load = verify::check(&Plan::build(cluster).unwrap()).max_link_load;
+            assert!(load <= most, "{kind:?} {strategy:?}: {load}, not {most}");
+        }
+    }
+}
