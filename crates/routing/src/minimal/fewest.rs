@@ -37,7 +37,11 @@ pub(super) fn fewest(
     let routes = packed.1.clone();
     let mut tried = vec![packed];
     for links in sets.into_iter().filter(|links| links.len() <= most) {
-        if let Some(routes) = assigned(graph, &links, &distances, &routes) {
+        if let Some(mut routes) = assigned(graph, &links, &distances, &routes) {
+            // Otherwise they are evened out when trees are given up.
+            if routes.len() > SOME {
+                even_out(graph, &links, slowness, &mut routes);
+            }
             tried.push((links, routes));
         }
     }
