@@ -11,7 +11,7 @@ use crate::left::build;
 /// How much work it may be, in trees looked at for a route.
 const WORK: usize = 1 << 24;
 /// With more routes than these, those of 512 switches, no tree is given up.
-const ROUTES: usize = 1 << 18;
+pub(crate) const ROUTES: usize = 1 << 18;
 /// Powers of the load by which routes are evened out, as in `relieve`, and how often all are looked at for each.
 const POWERS: [u32; 3] = [1, 2, 4];
 const SWEEPS: usize = 8;

@@ -5,14 +5,12 @@ use tresse_topology::Graph;
 use tresse_topology::cluster::Prefer;
 
 use super::forest::AnyRoute;
-use crate::fold::{TreeRoute, busiest, even_out, fold};
+use crate::fold::{ROUTES, TreeRoute, busiest, even_out, fold};
 use crate::left::build;
 use crate::packing::RouteList;
 
 /// With more switches than these, paths are not chosen while trees are packed.
 const MANY: usize = 256;
-/// With more routes than these, trees are those that were packed.
-const SOME: usize = 1 << 18;
 
 /// Trees, and in which of them each route is.
 pub(super) type Packing = (Vec<Vec<LinkId>>, Vec<TreeRoute>);
@@ -39,7 +37,7 @@ pub(super) fn fewest(
     for links in sets.into_iter().filter(|links| links.len() <= most) {
         if let Some(mut routes) = assigned(graph, &links, &distances, &routes) {
             // Otherwise they are evened out when trees are given up.
-            if routes.len() > SOME {
+            if routes.len() > ROUTES {
                 even_out(graph, &links, slowness, &mut routes);
             }
             tried.push((links, routes));
@@ -62,7 +60,7 @@ pub(super) fn as_even(
     most: usize,
 ) -> Packing {
     let links = fold(graph, links, slowness, &mut routes, Prefer::Balance);
-    if routes.len() > SOME {
+    if routes.len() > ROUTES {
         return (links, routes);
     }
     let time = busiest(graph, &links, slowness, &routes);
