@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tresse_base::id::NodeId;
+use tresse_tests::pace::Deadline;
 
 use super::lab::{Lab, eventually};
 
@@ -55,7 +56,7 @@ impl<'a> Flows<'a> {
         for (src, dst) in pairs {
             let to = lab.address(*dst).to_string();
             let (each, rate) = (each.to_string(), rate.map(|rate| format!("{rate:.0}")));
-            let mut args = vec!["-c", &to, "-p", &port, "-P", &each, "-t", "120"];
+            let mut args = vec!["-c", &to, "-p", &port, "-P", &each, "-t", "900"];
             args.extend(rate.iter().flat_map(|rate| ["-b", rate]));
             flows.run(*src, &args);
         }
@@ -85,15 +86,13 @@ impl<'a> Flows<'a> {
         (after - before) as f64 * 8.0 / (end - begin).as_secs_f64()
     }
 
-    /// The best of three windows, or the first that comes to `wanted`: others at work on the machine take
-    /// away from what arrives, and never add to it.
+    /// The best of three windows and, on a slow or busy machine, of as many more as it is slow; or the first that comes to
+    /// `wanted`: others at work on the machine take away from what arrives, and never add to it.
     pub fn best(&self, least: u64, window: Duration, wanted: f64) -> f64 {
         let mut best = 0.0;
-        for _ in 0..3 {
+        let mut over = Deadline::after(3 * window);
+        while best < wanted && !over.is_over() {
             best = self.rate(least, window).max(best);
-            if best >= wanted {
-                break;
-            }
         }
         best
     }

@@ -14,7 +14,8 @@ use super::lab::{Lab, eventually};
 pub const TESTS: &[(&str, fn())] = &[
     ("detours_through_reflectors_add_up_by_the_kernel", || add_up(3, "kernel", RATE)),
     ("detours_through_reflectors_add_up_by_the_packet_engine", || add_up(3, "packet", RATE)),
-    ("detours_through_reflectors_are_found_at_run_time", found_between_switches),
+    ("detours_through_reflectors_are_found_at_run_time", || found_between_switches(1)),
+    ("long_detours_through_reflectors_are_found_by_three_nodes", || found_between_switches(3)),
     ("long_detours_through_reflectors_add_up_one_by_one", one_by_one),
     ("long_detours_through_one_reflector_at_four_megabits", || add_up(2, "packet", 4)),
     ("long_detours_through_two_reflectors_at_four_megabits", || add_up(3, "packet", 4)),
@@ -62,25 +63,27 @@ fn add_up(ways: u32, engine: &str, rate: u32) {
 
 /// For the demand from one switch to another.
 fn file(paths: u32, rate: u32) -> String {
-    clique(paths, "true", rate) + "[[demand]]\nfrom = \"s0\"\nto = \"s1\"\n"
+    clique(paths, "true", rate, 3) + "[[demand]]\nfrom = \"s0\"\nto = \"s1\"\n"
 }
 
-/// Three nodes on each of the first two switches, one on each of the others; nodes are no limit.
-fn clique(paths: u32, reflect: &str, rate: u32) -> String {
+/// `each` nodes on each of the first two switches, one on each of the others; nodes are no limit.
+fn clique(paths: u32, reflect: &str, rate: u32, each: u32) -> String {
     let mut text = format!(
         "[fabric]\nname = \"t\"\ntopology = {{ kind = \"explicit\" }}\n\
          [routing]\nstrategy = \"minimal\"\npaths = {paths}\nreflect = {reflect}\n\
          [vlans]\nrange = \"100-199\"\n\
          [[switch]]\nname = \"s[0-3]\"\nports = 8\n"
     );
-    for (nodes, ports, switch) in
-        [("n[0-2]", "\"[1-3]\"", 0), ("n[3-5]", "\"[1-3]\"", 1), ("n6", "1", 2), ("n7", "1", 3)]
-    {
-        text += &format!(
-            "[[node]]\nname = \"{nodes}\"\n\
-             nics = [{{ switch = \"s{switch}\", port = {ports}, rate = \"{}M\" }}]\n",
-            5 * rate
-        );
+    let mut node = 0;
+    for (switch, nodes) in [each, each, 1, 1].into_iter().enumerate() {
+        for port in 1..=nodes {
+            text += &format!(
+                "[[node]]\nname = \"n{node}\"\n\
+                 nics = [{{ switch = \"s{switch}\", port = {port}, rate = \"{}M\" }}]\n",
+                5 * rate
+            );
+            node += 1;
+        }
     }
     for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
         text += &format!(
@@ -92,20 +95,21 @@ fn clique(paths: u32, reflect: &str, rate: u32) -> String {
     text
 }
 
-/// Nobody says what traffic there will be. What the first switch's nodes send to those of the second finds two ways round;
-/// then one of them sends to the node on the third switch, by the wire of one of these.
-fn found_between_switches() {
+/// Nobody says what traffic there will be. What the first switch's nodes (`each`) send to those of the second finds two
+/// ways round; then one of them sends to the node on the third switch, by the wire of one of these.
+fn found_between_switches(each: u32) {
     let options = ["--shape", "--engine", "packet", "--bfd-ms", "1000"];
-    let lab = Lab::up_alone(&clique(3, "\"adaptive\"", RATE), &options);
+    let lab = Lab::up_alone(&clique(3, "\"adaptive\"", RATE, each), &options);
     eventually("in sync", 60, || lab.in_sync());
     let wire = f64::from(RATE) * 1e6 * 1448.0 / 1514.0;
-    let guest = [(NodeId(0), NodeId(6))];
-    assert_eq!(lab.ping(&[PAIRS[0], PAIRS[1], PAIRS[2], guest[0]]), []);
+    let pairs: Vec<_> = (0..each).map(|of| (NodeId(of), NodeId(each + of))).collect();
+    let guest = [(NodeId(0), NodeId(2 * each))];
+    assert_eq!(lab.ping(&[&pairs[..], &guest].concat()), []);
     let settled = |flows: &Flows<'_>, least: f64| {
         std::thread::sleep(Duration::from_secs(30));
         flows.best(50_000, WINDOW, least)
     };
-    let flows = Flows::start(&lab, &PAIRS, FLOWS);
+    let flows = Flows::start(&lab, &pairs, 3 * FLOWS / each);
     let found = settled(&flows, 1.7 * wire);
     let guests = Flows::start(&lab, &guest, FLOWS);
     let beside = settled(&guests, 0.9 * wire);
