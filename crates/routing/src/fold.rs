@@ -15,6 +15,8 @@ pub(crate) const ROUTES: usize = 1 << 18;
 /// Powers of the load by which routes are evened out, as in `relieve`, and how often all are looked at for each.
 const POWERS: [u32; 3] = [1, 2, 4];
 const SWEEPS: usize = 8;
+/// How often routes are moved off links that are too busy.
+const PASSES: usize = 3;
 /// What counts as better: more than round-off.
 const BETTER: f64 = 1.0 - 1e-9;
 
@@ -63,6 +65,41 @@ pub(crate) fn even_out(
     routes: &mut [TreeRoute],
 ) {
     Fold::new(graph, links, slowness, routes).even_out(routes);
+}
+
+/// Moves routes off links that are busy longer than `most`, and somewhat below, among trees in which they are as short, and
+/// returns the longest time that is left, see [`busiest`].
+pub(crate) fn relieve(
+    graph: &Graph,
+    links: &[Vec<LinkId>],
+    slowness: &[u64],
+    routes: &mut [TreeRoute],
+    most: u64,
+) -> u64 {
+    let mut fold = Fold::new(graph, links, slowness, routes);
+    let (mut time, low) = (fold.busiest(), most - most / 21);
+    // Where it is half as much again there is no hope.
+    for _ in 0..PASSES {
+        if time <= most || time / 3 > most / 2 {
+            break;
+        }
+        for route in routes.iter_mut().filter(|route| route.pairs > 0) {
+            fold.walk(route.ends, route.tree);
+            let busy = |c: &Channel| fold.loads[*c as usize] * slowness[*c as usize] > low;
+            if fold.path.iter().any(busy) {
+                fold.load(route, false);
+                let mut trees = fold.others(route);
+                trees.insert(0, route.tree);
+                route.tree = fold.best_of(route, trees, most).unwrap_or(route.tree);
+                fold.load(route, true);
+            }
+        }
+        let before = std::mem::replace(&mut time, fold.busiest());
+        if time >= before {
+            break;
+        }
+    }
+    time
 }
 
 /// The longest time of a channel that routes in these trees lead to, as
@@ -183,11 +220,17 @@ impl<'a> Fold<'a> {
         true
     }
 
-    /// Of the trees in which a route is as short, the one where it adds least to the squares of the times; `None` where
-    /// it makes a link too slow in each.
+    /// Of the other trees in which a route is as short, the best.
     fn best(&mut self, route: &TreeRoute, most: u64) -> Option<usize> {
+        let trees = self.others(route);
+        self.best_of(route, trees, most)
+    }
+
+    /// Of these trees, the one where a route adds least to the squares of the times; `None` where it makes a link too slow in
+    /// each.
+    fn best_of(&mut self, route: &TreeRoute, trees: Vec<usize>, most: u64) -> Option<usize> {
         let mut best = None;
-        for tree in self.others(route) {
+        for tree in trees {
             self.walk(route.ends, tree);
             let times = self.path.iter().map(|c| {
                 let (load, slow) = (self.loads[*c as usize], self.slowness[*c as usize]);

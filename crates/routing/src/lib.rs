@@ -23,6 +23,7 @@ pub mod xy;
 pub use balance::Balance;
 pub use detour::{DetourSearch, legal_trees, woven_tree};
 pub use minimal::Minimal;
+use minimal::TreeSet;
 pub use routes::SwitchDemand;
 pub use stp::{StpMethod, least_hops_tree};
 pub use updown::{TreeSegment, Updown};
@@ -146,7 +147,7 @@ impl Assignment {
             }
             (Strategy::Minimal, grid) => {
                 let demand = SwitchDemand::of_cluster(cluster, graph, balance);
-                let others = || grid.map_or_else(Vec::new, |grid| of_grid(grid, graph));
+                let others = || grid.as_ref().map_or_else(Vec::new, |grid| of_grid(grid, graph));
                 let planned = Minimal::new(
                     graph,
                     &demand,
@@ -244,18 +245,26 @@ impl Assignment {
 }
 
 /// The trees of the strategies for grids.
-fn of_grid(grid: Grid, graph: &Graph) -> Vec<Vec<Vec<LinkId>>> {
-    let mut sets = vec![dor::Dor::new(grid.clone()).0];
-    if !grid.is_hyperx() {
-        sets.push(pdor::Pdor::new(grid.clone()).0);
-    }
-    let links = |tree: TreeSpec| match tree.links {
-        TreeLinks::Lines { center, order } => {
-            Tree::of_lines(&grid, graph, &center, &order).links(graph)
-        }
-        TreeLinks::Links(links) => links,
+fn of_grid(grid: &Grid, graph: &Graph) -> Vec<TreeSet> {
+    let all = || (0..grid.len() as u32).map(SwitchId);
+    let set = |specs: Vec<TreeSpec>, tree: &dyn Fn(SwitchId, SwitchId) -> TreeId| {
+        let links = |tree: TreeSpec| match tree.links {
+            TreeLinks::Lines { center, order } => {
+                Tree::of_lines(grid, graph, &center, &order).links(graph)
+            }
+            TreeLinks::Links(links) => links,
+        };
+        let pairs = all().flat_map(|s| all().map(move |d| (s, d)));
+        let trees = pairs.map(|(s, d)| if s == d { 0 } else { tree(s, d).index() as u16 });
+        TreeSet { trees: trees.collect(), links: specs.into_iter().map(links).collect() }
     };
-    sets.into_iter().map(|trees| trees.into_iter().map(links).collect()).collect()
+    let (specs, dor) = dor::Dor::new(grid.clone());
+    let mut sets = vec![set(specs, &|s, d| dor.tree(s, d))];
+    if !grid.is_hyperx() {
+        let (specs, pdor) = pdor::Pdor::new(grid.clone());
+        sets.push(set(specs, &|s, d| pdor.tree(s, d)));
+    }
+    sets
 }
 
 /// Trees `T0`, `T1`, ... of these cables.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use tresse_base::id::{LinkId, SwitchId};
+use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_routing::{DetourSearch, legal_trees, lines, woven_tree};
 use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
 use tresse_topology::{Channel, Graph, Grid};
@@ -56,14 +56,14 @@ impl Trees {
             let roots = 0..self.graph.switches() as u32;
             candidates.extend(roots.map(|root| TreeLinks::Links(self.breadth_first(root))));
         }
-        let mut chosen = Vec::new();
+        let (mut chosen, mut channels) = (Vec::new(), Vec::new());
         while !open.is_empty() && chosen.len() < self.spare_vids() {
             // It helps the first pair at least.
             let detours = open.iter().map(|open| &open.detour[..]);
             candidates.push(TreeLinks::Links(woven_tree(&self.graph, detours)));
             let helped = |links: &TreeLinks| {
                 let tree = self.tree_of(links);
-                open.iter().filter(|open| self.helps(&tree, open)).count()
+                open.iter().filter(|open| self.helps(&tree, open, &mut channels)).count()
             };
             let scores = candidates.iter().map(helped).enumerate();
             let best = scores.max_by_key(|(at, score)| (*score, usize::MAX - at));
@@ -73,7 +73,7 @@ impl Trees {
                 matches!(links, TreeLinks::Lines { .. }) || self.graph.switches() <= ALL_ROOTS
             });
             let tree = self.tree_of(&links);
-            open.retain(|open| !self.helps(&tree, open));
+            open.retain(|open| !self.helps(&tree, open, &mut channels));
             chosen.push(spec(chosen.len(), links));
         }
         chosen
@@ -98,38 +98,48 @@ impl Trees {
         // Only the trees that are tried for a pair's backup.
         let all = self.specs.len() <= ALL_TREES;
         let mut open = Vec::new();
+        let mut walked = Vec::new();
         for (&s, &d) in homes.iter().flat_map(|s| homes.iter().map(move |d| (s, d))) {
             for lane in (0..self.lanes()).filter(|_| s != d) {
                 let channels = self.between(s, d, lane);
                 let links = channels.iter().map(|c| self.graph.link(*c));
                 let links: Vec<_> = links.filter(|link| !bridges[link.index()]).collect();
                 let inner = channels[..channels.len() - 1].iter().map(|c| self.graph.head(*c));
-                let inner: Vec<_> = inner.filter(|at| !cuts[*at as usize]).map(SwitchId).collect();
-                if links.is_empty() && inner.is_empty() {
+                let switches = inner.filter(|at| !cuts[*at as usize]).map(SwitchId).collect();
+                let mut path = Open { s, d, links, switches, detour: Vec::new() };
+                if path.links.is_empty() && path.switches.is_empty() {
                     continue;
                 }
-                let apart = search.find(s, d, &links, &inner).map(|detour| (detour, inner));
-                let found = apart
-                    .or_else(|| search.find(s, d, &links, &[]).map(|detour| (detour, Vec::new())));
-                let Some((detour, switches)) = found else { continue };
-                let path = Open { s, d, links, switches, detour };
-                let trees = if all {
-                    (0..self.specs.len()).map(Into::into).collect()
-                } else {
-                    vec![self.primary_tree(s, d, lane), self.primary_tree(d, s, lane)]
+                let likely = [self.primary_tree(s, d, lane), self.primary_tree(d, s, lane)];
+                let mut helped = |path: &Open| {
+                    let helps = |tree| self.helps(self.tree(tree), path, &mut walked);
+                    if all {
+                        (0..self.specs.len()).map(TreeId::from).any(helps)
+                    } else {
+                        likely.into_iter().any(helps)
+                    }
                 };
-                if !trees.into_iter().any(|tree| self.helps(self.tree(tree), &path)) {
-                    open.push(path);
+                if helped(&path) {
+                    continue;
+                }
+                if let Some(detour) = search.find(s, d, &path.links, &path.switches) {
+                    open.push(Open { detour, ..path });
+                    continue;
+                }
+                path.switches.clear();
+                let Some(detour) = search.find(s, d, &path.links, &[]) else { continue };
+                if !helped(&path) {
+                    open.push(Open { detour, ..path });
                 }
             }
         }
         open
     }
 
-    /// Whether a path in a tree avoids what a backup should.
-    fn helps(&self, tree: &Tree, open: &Open) -> bool {
-        let mut channels = Vec::new();
-        tree.walk(&self.graph, open.s, open.d, &mut channels);
+    /// Whether a path in a tree avoids what a backup should. `channels`: scratch.
+    fn helps(&self, tree: &Tree, open: &Open, channels: &mut Vec<Channel>) -> bool {
+        channels.clear();
+        tree.walk(&self.graph, open.s, open.d, channels);
         channels.iter().all(|c| {
             let at = SwitchId(self.graph.head(*c));
             let inner = at == open.d || !open.switches.contains(&at);

@@ -5,6 +5,7 @@ use tresse_topology::Graph;
 use tresse_topology::cluster::Prefer;
 
 use super::forest::AnyRoute;
+use super::ready::TreeSet;
 use crate::fold::{ROUTES, TreeRoute, busiest, even_out, fold};
 use crate::left::build;
 use crate::packing::RouteList;
@@ -23,11 +24,11 @@ pub(super) fn fewest(
     slowness: &[u64],
     packed: Packing,
     list: &RouteList,
-    others: Vec<Vec<Vec<LinkId>>>,
+    others: Vec<TreeSet>,
     most: usize,
 ) -> Packing {
     let distances = distances(graph);
-    let mut sets = others;
+    let mut sets: Vec<_> = others.into_iter().map(|set| set.links).collect();
     if graph.switches() <= MANY {
         let new = || AnyRoute::new(graph, most, &distances);
         sets.push(list.pack(graph.switches() as u32, new, None).0.finish());
@@ -56,7 +57,7 @@ pub(super) fn as_even(
     graph: &Graph,
     slowness: &[u64],
     (links, mut routes): Packing,
-    others: impl FnOnce() -> Vec<Vec<Vec<LinkId>>>,
+    others: impl FnOnce() -> Vec<TreeSet>,
     most: usize,
 ) -> Packing {
     let links = fold(graph, links, slowness, &mut routes, Prefer::Balance);
@@ -66,7 +67,7 @@ pub(super) fn as_even(
     let time = busiest(graph, &links, slowness, &routes);
     let mut best = (links, routes);
     let mut hops = None;
-    for links in others() {
+    for TreeSet { links, .. } in others() {
         if links.len() > most || links.len() >= best.0.len() {
             continue;
         }

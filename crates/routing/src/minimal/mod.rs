@@ -16,9 +16,12 @@ use crate::updown::{Order, TreeSegment};
 
 mod fewest;
 mod forest;
+mod ready;
 
 use fewest::{as_even, fewest};
 pub(crate) use forest::Packer;
+pub use ready::TreeSet;
+use ready::{least_time, smallest};
 
 /// How much work laying routes and moving single ones may be each, in channels that are looked at.
 const WORK: usize = 1 << 24;
@@ -29,8 +32,13 @@ const SWEEPS: usize = 8;
 const STARTS: [usize; 6] = [2, 0, 1, 4, 8, 16];
 /// With more work for one search from each source, there is one beginning.
 const SMALL: usize = 1 << 16;
-/// With more switches than these, routes are placed source by source.
+/// With more switches than these, routes are placed source by source, and not at all where other trees do as well.
 const MANY: usize = 512;
+
+/// So little more is as good: a link may be busy 5 % longer.
+const fn near(time: u64) -> u64 {
+    time.saturating_add(time / 20)
+}
 
 /// The result of the strategy `minimal`: the VLAN tree that each ordered pair of switches uses.
 #[derive(Debug, Clone)]
@@ -46,8 +54,7 @@ pub struct Minimal {
 
 impl Minimal {
     /// Returns the links of at most `most` trees, and the assignment. If a pair's route fits into none of
-    /// them, the pair uses the shortest path that a tree has. `others`: more sets of spanning trees, smaller ones if need
-    /// be.
+    /// them, the pair uses the shortest path that a tree has. `others`: more sets of trees that may do.
     ///
     /// # Errors
     /// A switch that cannot be reached.
@@ -55,16 +62,30 @@ impl Minimal {
         graph: &Graph,
         demand: &SwitchDemand,
         prefer: Prefer,
-        others: impl FnOnce() -> Vec<Vec<Vec<LinkId>>>,
+        others: impl Fn() -> Vec<TreeSet>,
         most: usize,
     ) -> Result<(Vec<Vec<LinkId>>, Self), SwitchId> {
         unreached(graph)?;
+        let most = most.min(u16::MAX.into());
+        let many = graph.switches() > MANY;
+        let time = match prefer {
+            Prefer::Balance => near(least_time(graph, demand)),
+            Prefer::FewestVlans => u64::MAX,
+        };
+        let set = |time| smallest(graph, demand, others(), most, time);
+        if let Some(set) = many.then(|| set(time)).flatten() {
+            return Ok(Self::of_set(graph, set));
+        }
         let (demand, routes) = match prefer {
             Prefer::Balance => Self::routes(graph, demand),
             Prefer::FewestVlans => Self::routes_on_one_lane(graph, demand),
         };
-        let (demand, n, most) = (&demand, graph.switches(), most.min(u16::MAX.into()));
-        let mut wanted = longest_first(demand, &routes, n > MANY);
+        let time = near(routes.cost(&demand).0);
+        if let Some(set) = many.then(|| set(time)).flatten() {
+            return Ok(Self::of_set(graph, set));
+        }
+        let (demand, n) = (&demand, graph.switches());
+        let mut wanted = longest_first(demand, &routes, many);
         let listed = wanted.len();
         wanted.extend(without_pairs(demand));
         let (mut list, mut channels) = (RouteList::default(), Vec::new());
@@ -96,6 +117,8 @@ impl Minimal {
             placed[at].tree = tree.index();
         }
         left.sort_unstable();
+        // With many switches they do not do.
+        let others = || if many { Vec::new() } else { others() };
         (links, placed) = match prefer {
             Prefer::Balance => as_even(graph, &demand.slowness, (links, placed), others, most),
             Prefer::FewestVlans => {
@@ -108,6 +131,12 @@ impl Minimal {
         }
         copy_lanes(demand, &mut trees);
         Ok((links, Self { switches: n, lanes: demand.lanes, trees, crowded: left }))
+    }
+
+    /// With the trees of `set`.
+    fn of_set(graph: &Graph, set: TreeSet) -> (Vec<Vec<LinkId>>, Self) {
+        let TreeSet { links, trees } = set;
+        (links, Self { switches: graph.switches(), lanes: 1, trees, crowded: Vec::new() })
     }
 
     /// Returns the routes alone, before they are packed into trees, and the demand on the lanes that they have.

@@ -46,16 +46,17 @@ pub(super) fn on_one_lane(
     let roots = root.map_or_else(|| best_first(graph, demand), |root| vec![root.0]);
     let rounds = (WORK / work).min(ROUNDS);
     let some = (RELIEF / (SWEEPS * work)).clamp(1, SOME_ROOTS).min(roots.len());
-    let sweeps = (RELIEF / (some * work)).min(SWEEPS);
+    let sweeps = |tried: usize| (RELIEF / (tried * work)).min(SWEEPS);
     let mut tried: Vec<_> =
         roots[..some].iter().map(|root| from(graph, *root, demand, rounds)).collect();
-    if demand.transit.iter().any(|nodes| *nodes > 0) && sweeps > 0 {
+    if demand.transit.iter().any(|nodes| *nodes > 0) && sweeps(some) > 0 {
         let (order, legal) = on_one_lane(graph, root, &demand.without_transit());
         tried.push(from(graph, order.root(), demand, rounds));
         if are_minimal(graph, demand, &legal) {
             tried.push((order, legal));
         }
     }
+    let sweeps = sweeps(tried.len());
     for (order, routes) in tried.iter_mut().filter(|_| sweeps > 0) {
         relieve(graph, &order.ups(graph), demand, routes, sweeps);
     }
