@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use tresse_base::id::{LinkId, NodeId};
 use tresse_plan::Plan;
+use tresse_topology::cluster::Strategy;
 
 use super::names::pair_name;
 use super::{Finding, Survey};
@@ -85,9 +86,10 @@ impl Failures {
                 kind: "no-backup",
                 object: pair_name(plan, s, d),
                 message: format!(
-                    "{} ordered pairs, this one first, have one path, as every other one would need all \
-                     that it needs: whatever fails on it cuts them off",
-                    tally.alone
+                    "{} ordered pairs, this one first, have one path, and whatever fails on it cuts them \
+                     off: {}",
+                    tally.alone,
+                    why_not(plan)
                 ),
             });
         }
@@ -109,6 +111,9 @@ fn why_not(plan: &Plan) -> &'static str {
         "with so many switches they are not sought; `strategy = \"dor\"` or \"pdor\" has some of them on a grid"
     } else if !cluster.kind.is_routed() && plan.specs().len() >= cluster.most_trees() {
         "no VLAN is left for one; raise `max_vlans` of the switches, or `range` in [vlans]"
+    } else if matches!(cluster.routing.strategy, Strategy::Updown { .. } | Strategy::Transit { .. })
+    {
+        "there are no cables for one that goes up, then down; from another `root` there may be"
     } else {
         "there are no cables for one that the strategy may take"
     }

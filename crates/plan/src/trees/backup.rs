@@ -94,7 +94,9 @@ impl Trees {
     /// The paths between pairs of switches that no tree has a backup for.
     fn open_paths(&self, homes: &BTreeSet<SwitchId>) -> Vec<Open> {
         let mut search = DetourSearch::new(&self.graph, self.updown_order());
-        let (bridges, cuts) = bridges_and_cuts(&self.graph);
+        let blocks = blocks(&self.graph);
+        let mut links_of = vec![0; self.graph.channels() / 2];
+        blocks.iter().for_each(|block| links_of[*block as usize] += 1);
         // Only the trees that are tried for a pair's backup.
         let all = self.specs.len() <= ALL_TREES;
         let mut open = Vec::new();
@@ -102,10 +104,11 @@ impl Trees {
         for (&s, &d) in homes.iter().flat_map(|s| homes.iter().map(move |d| (s, d))) {
             for lane in (0..self.lanes()).filter(|_| s != d) {
                 let channels = self.between(s, d, lane);
-                let links = channels.iter().map(|c| self.graph.link(*c));
-                let links: Vec<_> = links.filter(|link| !bridges[link.index()]).collect();
-                let inner = channels[..channels.len() - 1].iter().map(|c| self.graph.head(*c));
-                let switches = inner.filter(|at| !cuts[*at as usize]).map(SwitchId).collect();
+                let block = |c: Channel| blocks[self.graph.link(c).index()];
+                let links = channels.iter().filter(|c| links_of[block(**c) as usize] > 1);
+                let links = links.map(|c| self.graph.link(*c)).collect();
+                let inner = channels.windows(2).filter(|pair| block(pair[0]) == block(pair[1]));
+                let switches = inner.map(|pair| SwitchId(self.graph.head(pair[0]))).collect();
                 let mut path = Open { s, d, links, switches, detour: Vec::new() };
                 if path.links.is_empty() && path.switches.is_empty() {
                     continue;
@@ -198,20 +201,22 @@ impl Trees {
     }
 }
 
-/// By link and by switch: does the fabric fall apart without it? (Tarjan 1974, by depth-first search.) O(channels).
-fn bridges_and_cuts(graph: &Graph) -> (Vec<bool>, Vec<bool>) {
+/// By link, its block: links that are in a circle together are in one (Hopcroft and Tarjan 1973, by depth-first search). A
+/// path that leaves a switch by another block than it came by has no way round that switch. O(channels).
+fn blocks(graph: &Graph) -> Vec<u32> {
     let n = graph.switches();
-    let (mut bridges, mut cuts) = (vec![false; graph.channels() / 2], vec![false; n]);
+    let mut blocks = vec![u32::MAX; graph.channels() / 2];
     // When a switch was found, and the earliest switch that what is behind it has a cable to.
     let (mut found, mut low) = (vec![u32::MAX; n], vec![u32::MAX; n]);
-    let mut next = 0;
+    // Links whose block is not known.
+    let mut open = Vec::new();
+    let (mut next, mut block) = (0, 0);
     for root in (0..n as u32).filter(|root| !graph.out(*root).is_empty()) {
         if found[root as usize] != u32::MAX {
             continue;
         }
         (found[root as usize], low[root as usize]) = (next, next);
         next += 1;
-        let mut children = 0;
         // A switch, the channel that led to it, and its channels that were not looked at.
         let mut path = vec![(root, Channel::MAX, graph.out(root))];
         while let Some((u, came, rest)) = path.last_mut() {
@@ -224,21 +229,26 @@ fn bridges_and_cuts(graph: &Graph) -> (Vec<bool>, Vec<bool>) {
                 if found[v as usize] == u32::MAX {
                     (found[v as usize], low[v as usize]) = (next, next);
                     next += 1;
+                    open.push(graph.link(c));
                     path.push((v, c, graph.out(v)));
-                } else {
+                } else if found[v as usize] < found[u as usize] {
+                    open.push(graph.link(c));
                     low[u as usize] = low[u as usize].min(found[v as usize]);
                 }
                 continue;
             }
             path.pop();
             let Some((before, ..)) = path.last() else { break };
-            let before = *before;
-            low[before as usize] = low[before as usize].min(low[u as usize]);
-            bridges[graph.link(came).index()] = low[u as usize] > found[before as usize];
-            children += u32::from(before == root);
-            cuts[before as usize] |= before != root && low[u as usize] >= found[before as usize];
+            let before = *before as usize;
+            low[before] = low[before].min(low[u as usize]);
+            if low[u as usize] >= found[before] {
+                let last = open.iter().rposition(|link| *link == graph.link(came));
+                for link in open.drain(last.unwrap_or_default()..) {
+                    blocks[link.index()] = block;
+                }
+                block += 1;
+            }
         }
-        cuts[root as usize] = children > 1;
     }
-    (bridges, cuts)
+    blocks
 }

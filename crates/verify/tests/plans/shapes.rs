@@ -115,6 +115,20 @@ fn backups_keep_off_the_hub_of_a_wheel() {
     assert_eq!(report.failures.switch.most_lost, 30, "its own node's pairs, and no other");
 }
 
+/// A circle of four switches, a fifth on one of them: what hangs there has no other way, but the circle has one round that
+/// switch, though the fabric falls apart without it and its cables are the fastest.
+#[test]
+fn backups_go_round_a_switch_that_others_need() {
+    let fast = [(0, 1), (0, 1), (1, 2), (1, 2)].map(|(a, b)| (a, b, "10G"));
+    let cables: Vec<_> =
+        fast.into_iter().chain([(2, 3, "1G"), (3, 0, "1G"), (1, 4, "1G")]).collect();
+    for strategy in ["stp", "minimal"] {
+        let report = verify::check(&explicit(&[1; 5], &cables, &routing(strategy, 2)));
+        let alone = report.failures.pairs_without_disjoint_backup;
+        assert_eq!(alone, 8, "{strategy}: the fifth switch's, to and from four");
+    }
+}
+
 /// A clique of twelve switches with nodes on three of them: no VLAN is there that no path uses, nor one for each switch.
 #[test]
 fn switches_without_nodes_get_no_vlan() {
