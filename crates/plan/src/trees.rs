@@ -2,6 +2,7 @@
 //! pair of switches uses.
 
 mod backup;
+mod blocks;
 mod lay;
 
 use std::sync::OnceLock;

@@ -10,6 +10,7 @@ use crate::left::build;
 
 /// How much work it may be, in trees looked at for a route.
 const WORK: usize = 1 << 24;
+const UNLOAD_WORK: usize = 1 << 28;
 /// With more routes than these, those of 512 switches, no tree is given up.
 pub(crate) const ROUTES: usize = 1 << 18;
 /// Powers of the load by which routes are evened out, as in `relieve`, and how often all are looked at for each.
@@ -67,9 +68,9 @@ pub(crate) fn even_out(
     Fold::new(graph, links, slowness, routes).even_out(routes);
 }
 
-/// Moves routes off links that are busy longer than `most`, and somewhat below, among trees in which they are as short, and
-/// returns the longest time that is left, see [`busiest`].
-pub(crate) fn relieve(
+/// Moves routes off links that are busy longer than `most`, to trees in which they are as short, and returns how long the
+/// busiest link is busy then, see [`busiest`]. To make room, routes also leave links that are just below `most`.
+pub(crate) fn unload(
     graph: &Graph,
     links: &[Vec<LinkId>],
     slowness: &[u64],
@@ -78,12 +79,15 @@ pub(crate) fn relieve(
 ) -> u64 {
     let mut fold = Fold::new(graph, links, slowness, routes);
     let (mut time, low) = (fold.busiest(), most - most / 21);
-    // Where it is half as much again there is no hope.
     for _ in 0..PASSES {
+        // A link that is busy half as long again never gets there.
         if time <= most || time / 3 > most / 2 {
             break;
         }
         for route in routes.iter_mut().filter(|route| route.pairs > 0) {
+            if fold.work > UNLOAD_WORK {
+                break;
+            }
             fold.walk(route.ends, route.tree);
             let busy = |c: &Channel| fold.loads[*c as usize] * slowness[*c as usize] > low;
             if fold.path.iter().any(busy) {

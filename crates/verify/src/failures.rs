@@ -113,7 +113,7 @@ fn why_not(plan: &Plan) -> &'static str {
         "no VLAN is left for one; raise `max_vlans` of the switches, or `range` in [vlans]"
     } else if matches!(cluster.routing.strategy, Strategy::Updown { .. } | Strategy::Transit { .. })
     {
-        "there are no cables for one that goes up, then down; from another `root` there may be"
+        "up*/down* routing allows none; with another `root` it may"
     } else {
         "there are no cables for one that the strategy may take"
     }

@@ -251,5 +251,6 @@ fn lossless_backups_keep_the_graph_acyclic() {
     assert!(plan.pairs().all(|(s, d)| plan.paths(s, d).len() == 1));
     let alone = kept.notes.iter().find(|n| n.kind == "no-backup").unwrap();
     assert!(alone.message.starts_with("240 ordered pairs"), "{alone:?}");
+    assert!(alone.message.contains("lossless = true"), "{alone:?}");
     assert!(!free.notes.iter().any(|n| n.kind == "no-backup"), "{free:?}");
 }

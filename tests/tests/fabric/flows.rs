@@ -86,12 +86,16 @@ impl<'a> Flows<'a> {
         (after - before) as f64 * 8.0 / (end - begin).as_secs_f64()
     }
 
-    /// The best of three windows and, on a slow or busy machine, of as many more as it is slow; or the first that comes to
-    /// `wanted`: others at work on the machine take away from what arrives, and never add to it.
+    /// The best of three windows, or of more on a slow or busy machine; ends with the first that reaches `wanted`. Other work
+    /// on the machine lowers what arrives, and never raises it.
     pub fn best(&self, least: u64, window: Duration, wanted: f64) -> f64 {
         let mut best = 0.0;
-        let mut over = Deadline::after(3 * window);
-        while best < wanted && !over.is_over() {
+        let mut limit = Deadline::after(3 * window);
+        for windows in 0.. {
+            let over = limit.is_over();
+            if best >= wanted || windows >= 3 && over {
+                break;
+            }
             best = self.rate(least, window).max(best);
         }
         best

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_routing::{DetourSearch, legal_trees, lines, woven_tree};
 use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
-use tresse_topology::{Channel, Graph, Grid};
+use tresse_topology::{Channel, Grid};
 
 use super::Trees;
+use super::blocks::blocks;
 
 /// The most paths of pairs of switches for which backups are sought one by one.
 const MOST_PATHS: usize = 1 << 21;
@@ -95,8 +96,8 @@ impl Trees {
     fn open_paths(&self, homes: &BTreeSet<SwitchId>) -> Vec<Open> {
         let mut search = DetourSearch::new(&self.graph, self.updown_order());
         let blocks = blocks(&self.graph);
-        let mut links_of = vec![0; self.graph.channels() / 2];
-        blocks.iter().for_each(|block| links_of[*block as usize] += 1);
+        let mut links_in = vec![0; self.graph.channels() / 2];
+        blocks.iter().for_each(|block| links_in[*block as usize] += 1);
         // Only the trees that are tried for a pair's backup.
         let all = self.specs.len() <= ALL_TREES;
         let mut open = Vec::new();
@@ -105,7 +106,7 @@ impl Trees {
             for lane in (0..self.lanes()).filter(|_| s != d) {
                 let channels = self.between(s, d, lane);
                 let block = |c: Channel| blocks[self.graph.link(c).index()];
-                let links = channels.iter().filter(|c| links_of[block(**c) as usize] > 1);
+                let links = channels.iter().filter(|c| links_in[block(**c) as usize] > 1);
                 let links = links.map(|c| self.graph.link(*c)).collect();
                 let inner = channels.windows(2).filter(|pair| block(pair[0]) == block(pair[1]));
                 let switches = inner.map(|pair| SwitchId(self.graph.head(pair[0]))).collect();
@@ -199,56 +200,4 @@ impl Trees {
         links.sort_unstable();
         links
     }
-}
-
-/// By link, its block: links that are in a circle together are in one (Hopcroft and Tarjan 1973, by depth-first search). A
-/// path that leaves a switch by another block than it came by has no way round that switch. O(channels).
-fn blocks(graph: &Graph) -> Vec<u32> {
-    let n = graph.switches();
-    let mut blocks = vec![u32::MAX; graph.channels() / 2];
-    // When a switch was found, and the earliest switch that what is behind it has a cable to.
-    let (mut found, mut low) = (vec![u32::MAX; n], vec![u32::MAX; n]);
-    // Links whose block is not known.
-    let mut open = Vec::new();
-    let (mut next, mut block) = (0, 0);
-    for root in (0..n as u32).filter(|root| !graph.out(*root).is_empty()) {
-        if found[root as usize] != u32::MAX {
-            continue;
-        }
-        (found[root as usize], low[root as usize]) = (next, next);
-        next += 1;
-        // A switch, the channel that led to it, and its channels that were not looked at.
-        let mut path = vec![(root, Channel::MAX, graph.out(root))];
-        while let Some((u, came, rest)) = path.last_mut() {
-            let (u, came) = (*u, *came);
-            if let Some(c) = rest.next() {
-                let v = graph.head(c);
-                if came != Channel::MAX && c == graph.reverse(came) {
-                    continue;
-                }
-                if found[v as usize] == u32::MAX {
-                    (found[v as usize], low[v as usize]) = (next, next);
-                    next += 1;
-                    open.push(graph.link(c));
-                    path.push((v, c, graph.out(v)));
-                } else if found[v as usize] < found[u as usize] {
-                    open.push(graph.link(c));
-                    low[u as usize] = low[u as usize].min(found[v as usize]);
-                }
-                continue;
-            }
-            path.pop();
-            let Some((before, ..)) = path.last() else { break };
-            let before = *before as usize;
-            low[before] = low[before].min(low[u as usize]);
-            if low[u as usize] >= found[before] {
-                let last = open.iter().rposition(|link| *link == graph.link(came));
-                for link in open.drain(last.unwrap_or_default()..) {
-                    blocks[link.index()] = block;
-                }
-                block += 1;
-            }
-        }
-    }
-    blocks
 }

@@ -68,20 +68,21 @@ impl Minimal {
         unreached(graph)?;
         let most = most.min(u16::MAX.into());
         let many = graph.switches() > MANY;
+        let sets = if many { others() } else { Vec::new() };
         let time = match prefer {
+            _ if sets.is_empty() => 0,
             Prefer::Balance => near(least_time(graph, demand)),
             Prefer::FewestVlans => u64::MAX,
         };
-        let set = |time| smallest(graph, demand, others(), most, time);
-        if let Some(set) = many.then(|| set(time)).flatten() {
+        let ready = |time| smallest(graph, demand, &sets, most, time);
+        if let Some(set) = ready(time) {
             return Ok(Self::of_set(graph, set));
         }
         let (demand, routes) = match prefer {
             Prefer::Balance => Self::routes(graph, demand),
             Prefer::FewestVlans => Self::routes_on_one_lane(graph, demand),
         };
-        let time = near(routes.cost(&demand).0);
-        if let Some(set) = many.then(|| set(time)).flatten() {
+        if let Some(set) = ready(near(routes.cost(&demand).0)) {
             return Ok(Self::of_set(graph, set));
         }
         let (demand, n) = (&demand, graph.switches());
@@ -117,7 +118,7 @@ impl Minimal {
             placed[at].tree = tree.index();
         }
         left.sort_unstable();
-        // With many switches they do not do.
+        // Beyond so many switches they were looked at above.
         let others = || if many { Vec::new() } else { others() };
         (links, placed) = match prefer {
             Prefer::Balance => as_even(graph, &demand.slowness, (links, placed), others, most),

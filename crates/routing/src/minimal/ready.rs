@@ -3,7 +3,7 @@
 use tresse_base::id::LinkId;
 use tresse_topology::Graph;
 
-use crate::fold::{TreeRoute, relieve};
+use crate::fold::{TreeRoute, unload};
 use crate::routes::SwitchDemand;
 
 /// Spanning trees, and which of them each ordered pair of switches uses.
@@ -16,17 +16,19 @@ pub struct TreeSet {
 }
 
 impl TreeSet {
-    /// The set without trees that no pair of switches with nodes uses.
-    fn needed(mut self, demand: &SwitchDemand) -> Self {
-        let mut numbers = vec![None; self.links.len()];
-        for route in self.routes(demand) {
-            numbers[route.tree] = Some(0);
+    /// The set in which these routes are in the trees that they name, without trees that none of them uses.
+    fn with(&self, routes: &[TreeRoute], switches: usize) -> Self {
+        let (mut links, mut trees) = (self.links.clone(), self.trees.clone());
+        let mut numbers = vec![None; links.len()];
+        for &TreeRoute { ends: (s, d), tree, .. } in routes {
+            trees[s as usize * switches + d as usize] = tree as u16;
+            numbers[tree] = Some(0);
         }
         (0..).zip(numbers.iter_mut().flatten()).for_each(|(number, of)| *of = number);
         let mut used = numbers.iter().map(Option::is_some);
-        self.links.retain(|_| used.next() == Some(true));
-        self.trees.iter_mut().for_each(|tree| *tree = numbers[*tree as usize].unwrap_or(0));
-        self
+        links.retain(|_| used.next() == Some(true));
+        trees.iter_mut().for_each(|tree| *tree = numbers[*tree as usize].unwrap_or(0));
+        Self { links, trees }
     }
 
     /// The routes of pairs of switches with nodes.
@@ -42,37 +44,33 @@ impl TreeSet {
     }
 }
 
-/// The set with the fewest trees, at most `most`, then the lowest load, of those that load no link longer than `time`, maybe
-/// once some routes have moved to other trees in which they are as short. `demand`: on one lane.
+/// The set with the fewest trees, at most `most`, then the lowest load, of those in which no link is busy longer than `time`.
+/// To get there, routes may move to other trees of their set in which they are as short. `demand`: on one lane.
 pub(super) fn smallest(
     graph: &Graph,
     demand: &SwitchDemand,
-    sets: Vec<TreeSet>,
+    sets: &[TreeSet],
     most: usize,
     time: u64,
 ) -> Option<TreeSet> {
-    let needed = sets.into_iter().map(|set| set.needed(demand));
-    let ranked = needed.filter(|set| set.links.len() <= most).filter_map(|mut set| {
+    let fitting = sets.iter().filter_map(|set| {
         let mut routes = set.routes(demand);
-        let busiest = relieve(graph, &set.links, &demand.slowness, &mut routes, time);
-        for TreeRoute { ends: (s, d), tree, .. } in routes {
-            set.trees[s as usize * demand.switches() + d as usize] = tree as u16;
-        }
-        let set = set.needed(demand);
-        (busiest <= time).then_some((set.links.len(), busiest, set))
+        let busiest = unload(graph, &set.links, &demand.slowness, &mut routes, time);
+        let set = (busiest <= time).then(|| set.with(&routes, demand.switches()))?;
+        Some((busiest, set)).filter(|(_, set)| set.links.len() <= most)
     });
-    ranked.min_by_key(|(trees, busiest, _)| (*trees, *busiest)).map(|(.., set)| set)
+    fitting.min_by_key(|(busiest, set)| (set.links.len(), *busiest)).map(|(_, set)| set)
 }
 
-/// A time that some link is busy at least, whatever shortest paths there are: that of all if all were busy alike. `demand`:
-/// on one lane.
+/// A lower bound of the time that the busiest link takes, whatever the shortest paths: what it would be if all links were
+/// busy equally long. `demand`: on one lane.
 pub(super) fn least_time(graph: &Graph, demand: &SwitchDemand) -> u64 {
     let (mut distance, mut queue) = (Vec::new(), Vec::new());
     let mut hops = 0;
     for s in (0..demand.switches() as u32).filter(|s| demand.nodes[*s as usize] > 0) {
         graph.distances(s, &mut distance, &mut queue);
-        let all = (0..).zip(&distance).filter(|(d, _)| *d != s && demand.nodes[*d as usize] > 0);
-        hops += all.map(|(d, of)| demand.pairs(s, d) * u64::from(*of)).sum::<u64>();
+        let others = (0..).zip(&distance).filter(|(d, _)| *d != s);
+        hops += others.map(|(d, of)| demand.pairs(s, d) * u64::from(*of)).sum::<u64>();
     }
     let fast = demand.slowness.iter().map(|slowness| 1.0 / *slowness as f64).sum::<f64>();
     (hops as f64 / fast) as u64

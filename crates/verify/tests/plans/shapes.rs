@@ -129,6 +129,22 @@ fn backups_go_round_a_switch_that_others_need() {
     }
 }
 
+/// A triangle with nodes on two switches: from one root the way over the third goes down and up again, and the note says what
+/// to change.
+#[test]
+fn another_root_may_allow_a_backup() {
+    let cables = [(0, 1, "1G"), (1, 2, "1G"), (0, 2, "1G")];
+    let backups = |root| {
+        let routing = format!("{}\nroot = \"s0{root}\"", routing("updown", 2));
+        verify::check(&explicit(&[4, 4, 0], &cables, &routing))
+    };
+    let [poor, good] = [0, 2].map(backups);
+    assert_eq!(poor.failures.pairs_without_disjoint_backup, 32);
+    assert_eq!(good.failures.pairs_without_disjoint_backup, 0);
+    let why = |kind| poor.notes.iter().find(|note| note.kind == kind).unwrap().message.as_str();
+    assert!(["no-backup", "no-disjoint-backup"].iter().all(|kind| why(*kind).contains("`root`")));
+}
+
 /// A clique of twelve switches with nodes on three of them: no VLAN is there that no path uses, nor one for each switch.
 #[test]
 fn switches_without_nodes_get_no_vlan() {
