@@ -480,11 +480,13 @@ impl Sniffer {
         sniffer
     }
 
-    /// How many packets to an address came in, on all interfaces.
-    pub fn received(&self, to: &str) -> usize {
+    /// The length of each packet to an address that came in, on all interfaces.
+    pub fn lengths(&self, to: &str) -> Vec<usize> {
         let text = std::fs::read_to_string(self.files.path().join("out")).unwrap();
         let wanted = format!(" > {to}.{PORT}:");
-        text.lines().filter(|line| line.contains(" In ") && line.contains(&wanted)).count()
+        let packets = text.lines().filter(|line| line.contains(" In ") && line.contains(&wanted));
+        // "eth0 In IP 10.77.0.1.40000 > 10.77.0.9.9: UDP, length 7"
+        packets.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect()
     }
 
     /// Source and destination of each packet.
