@@ -3,26 +3,28 @@
 //! computed when they are asked for, and not stored.
 
 mod backup;
-mod dependencies;
 mod mtu;
 mod reflect;
 
 pub use mtu::SmallMtu;
 
 use std::ops::Deref;
-use std::sync::OnceLock;
 
 use smallvec::smallvec;
 use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_routing::direct::Direct;
 use tresse_routing::reflect::{Detours, MOST_SWITCHES};
 use tresse_routing::xy::Xy;
-use tresse_topology::Dependencies;
 use tresse_topology::cluster::ReflectMode;
 use tresse_topology::path::{Path, Segment};
+use tresse_topology::vlan::Role;
 
 use self::reflect::{ADAPTIVE_SWITCHES, ThirdSwitches};
 use crate::primaries::Primaries;
+use crate::trees::{ALL_TREES, Trees};
+
+/// The most nodes whose paths are all looked at for backup trees that none uses.
+const MOST_NODES: usize = 256;
 
 /// All paths between the nodes of a cluster: for each ordered pair the primary, its weighted siblings and the backups.
 /// They are computed from the [`Primaries`].
@@ -33,8 +35,6 @@ pub struct Paths {
     pub(crate) detours: Detours,
     /// Where detours are used as they are needed.
     third_switches: ThirdSwitches,
-    /// The channel dependencies of the primaries, once a backup needs them.
-    primary_dependencies: OnceLock<Dependencies>,
     /// Whether all switches accept the same frame size. If so, no path is walked for its MTU.
     uniform_frames: bool,
 }
@@ -75,13 +75,33 @@ impl Paths {
         let third_switches = primaries.all_third_switches();
         let switches = &primaries.cluster.switches;
         let uniform_frames = switches.windows(2).all(|pair| pair[0].max_frame == pair[1].max_frame);
-        Self {
-            primaries,
-            detours,
-            third_switches,
-            primary_dependencies: OnceLock::new(),
-            uniform_frames,
+        Self { primaries, detours, third_switches, uniform_frames }
+    }
+
+    /// The trees that all was computed from.
+    pub(crate) fn into_trees(self) -> Trees {
+        self.primaries.into_trees()
+    }
+
+    /// Backup trees that no path uses, ascending. Not sought where not every tree is tried for every pair, nor in large
+    /// fabrics. Without them all paths are the same, as the order of the other trees decides between equals.
+    pub(crate) fn unused_backups(&self) -> Vec<TreeId> {
+        let backup = |tree: &TreeId| self.specs[tree.index()].role == Role::Backup;
+        let mut unused: Vec<TreeId> =
+            (0..self.specs.len()).map(TreeId::from).filter(backup).collect();
+        let many = self.cluster.nodes.len() > MOST_NODES || self.specs.len() > ALL_TREES;
+        if many {
+            return Vec::new();
         }
+        for (src, dst) in self.pairs() {
+            if unused.is_empty() {
+                break;
+            }
+            for segment in self.paths(src, dst).iter().flat_map(|path| &path.segments) {
+                unused.retain(|tree| *tree != segment.tree);
+            }
+        }
+        unused
     }
 
     /// The figures of the linear program that chose the detours. The optimum is the program's own word: no proof.
@@ -162,8 +182,7 @@ impl Paths {
         }
         let mut paths = self.sharing(src, dst);
         for rank in paths.len() as u32..self.cluster.routing.paths {
-            let dependencies = &self.primary_dependencies;
-            let Some(segment) = self.primaries.backup(&paths, dependencies) else { break };
+            let Some(segment) = self.primaries.backup(&paths) else { break };
             let id = PathId { src, dst, rank };
             paths.push(Path { id, weight: 0, segments: smallvec![segment] });
         }

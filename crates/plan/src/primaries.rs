@@ -57,6 +57,11 @@ impl Primaries {
         })
     }
 
+    /// The trees that they were computed from.
+    pub(crate) fn into_trees(self) -> Trees {
+        self.trees
+    }
+
     /// The coordinates and cables of the nodes, on node-routed fabrics.
     #[must_use]
     pub fn layout(&self) -> Option<&Layout> {

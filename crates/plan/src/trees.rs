@@ -4,6 +4,7 @@
 mod backup;
 mod blocks;
 mod lay;
+mod turns;
 
 use std::sync::OnceLock;
 
@@ -19,6 +20,7 @@ use tresse_topology::{Channel, Graph, Grid};
 use crate::lock;
 
 pub(crate) use backup::ALL_TREES;
+use turns::Turns;
 
 /// The VLAN trees of a cluster (VLANs whose links form a spanning tree), and the tree that each ordered pair of
 /// switches uses. A tree is built when it is first asked for.
@@ -33,6 +35,8 @@ pub struct Trees {
     /// The node counts that the assignment was balanced for.
     pub(crate) balance: Balance,
     pub(crate) specs: Vec<TreeSpec>,
+    /// Where the plan is lossless and not by up*/down* routing, whose paths are legal in any tree: the turns of backups.
+    turns: Option<Turns>,
     /// By tree, once it is built.
     built: Vec<OnceLock<Tree>>,
 }
@@ -46,6 +50,25 @@ impl Trees {
             self.built.pop();
         }
         backup
+    }
+
+    /// Without some of the backup trees, ascending.
+    pub(crate) fn without(mut self, backups: &[TreeId]) -> Self {
+        for tree in backups.iter().rev() {
+            self.specs.remove(tree.index());
+            self.built.remove(tree.index());
+        }
+        for (k, spec) in self.specs.iter_mut().enumerate() {
+            if spec.role == Role::Backup {
+                spec.name = format!("T{k}");
+            }
+        }
+        self
+    }
+
+    /// Whether a backup may take a path. In a lossless plan the channel dependency graph stays without a cycle.
+    pub(crate) fn may_back_up(&self, path: &[Channel]) -> bool {
+        self.turns.as_ref().is_none_or(|turns| turns.allow(path))
     }
 
     /// The planned cluster.

@@ -1,11 +1,9 @@
-//! Finds paths that avoid given links and switches, for backups, and packs them into VLAN trees.
+//! Finds paths that avoid given links and switches, for backups.
 
 use tresse_base::id::{LinkId, SwitchId};
 use tresse_topology::{Channel, Graph};
 
-use crate::minimal::Packer as Forests;
-use crate::packing::{FirstFit, RouteList};
-use crate::updown::{Order, Packer};
+use crate::order::Order;
 
 /// A search for shortest detours. It runs from both ends at once, so that it looks at a small part of a large fabric.
 #[derive(Debug)]
@@ -108,39 +106,6 @@ impl<'a> DetourSearch<'a> {
         path.extend(back(1).map(|c| self.graph.reverse(c)));
         path
     }
-}
-
-/// Returns the links of at most `most` trees that hold these legal up*/down* paths. Paths for which there is no room are
-/// left out.
-#[must_use]
-pub fn legal_trees(
-    graph: &Graph,
-    order: &Order,
-    paths: &[Vec<Channel>],
-    most: usize,
-) -> Vec<Vec<LinkId>> {
-    if paths.is_empty() || most == 0 {
-        return Vec::new();
-    }
-    let mut list = RouteList::default();
-    for path in paths {
-        let ends = path.first().zip(path.last());
-        let ends = ends.map(|(first, last)| (graph.tail(*first), graph.head(*last)));
-        list.add(ends.unwrap_or_default(), path);
-    }
-    let new = || Packer::new(graph, order, most);
-    list.pack(graph.switches() as u32, new, None).0.finish()
-}
-
-/// Returns the links of a spanning tree that holds the first of these paths, and each later one that closes no loop with
-/// those before it.
-#[must_use]
-pub fn woven_tree<'a>(graph: &Graph, paths: impl Iterator<Item = &'a [Channel]>) -> Vec<LinkId> {
-    let mut forests = Forests::new(graph, 1);
-    for path in paths {
-        forests.place(path);
-    }
-    forests.finish().remove(0)
 }
 
 #[cfg(test)]

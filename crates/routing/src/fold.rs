@@ -30,22 +30,26 @@ pub(crate) struct TreeRoute {
     pub pairs: u64,
     /// The tree's number.
     pub tree: usize,
+    /// Whether it begins, and whether it ends, at a transit node: there it must go up, and have come down, or the node is in
+    /// the way for nothing.
+    pub cut: [bool; 2],
 }
 
 /// Moves routes to other trees in which they are as short, so that some trees are left without any, and returns the
 /// trees that have some. No link gets busier than the busiest was, unless few trees are preferred. `links`: spanning
-/// trees; `slowness` by channel, see [`SwitchDemand`](crate::SwitchDemand).
+/// trees; `slowness` by channel, see [`SwitchDemand`](crate::SwitchDemand); `up`: of the channels, where there are transit
+/// nodes.
 pub(crate) fn fold(
     graph: &Graph,
     links: Vec<Vec<LinkId>>,
-    slowness: &[u64],
+    (slowness, up): (&[u64], &[bool]),
     routes: &mut [TreeRoute],
     prefer: Prefer,
 ) -> Vec<Vec<LinkId>> {
     if links.len() < 2 || routes.len() > ROUTES {
         return links;
     }
-    let mut fold = Fold::new(graph, &links, slowness, routes);
+    let mut fold = Fold { up, ..Fold::new(graph, &links, slowness, routes) };
     let most = match prefer {
         Prefer::Balance => fold.busiest(),
         Prefer::FewestVlans => u64::MAX,
@@ -120,6 +124,8 @@ pub(crate) fn busiest(
 struct Fold<'a> {
     graph: &'a Graph,
     slowness: &'a [u64],
+    /// By channel; empty where no route is cut.
+    up: &'a [bool],
     trees: Vec<Tree>,
     /// By tree: its routes.
     members: Vec<Vec<u32>>,
@@ -140,7 +146,8 @@ impl<'a> Fold<'a> {
         let trees = build(graph, links);
         let members = vec![Vec::new(); trees.len()];
         let loads = vec![0; graph.channels()];
-        let mut fold = Self { graph, slowness, trees, members, loads, work: 0, path: Vec::new() };
+        let path = Vec::new();
+        let mut fold = Self { graph, slowness, up: &[], trees, members, loads, work: 0, path };
         for (at, route) in (0..).zip(routes) {
             fold.members[route.tree].push(at);
             fold.load(route, true);
@@ -175,7 +182,19 @@ impl<'a> Fold<'a> {
                 && !self.members[*tree].is_empty()
                 && self.trees[*tree].distance(s, d) == hops
         };
-        (0..self.trees.len()).filter(fits).collect()
+        let mut trees: Vec<usize> = (0..self.trees.len()).filter(fits).collect();
+        if route.cut.contains(&true) {
+            trees.retain(|tree| self.turns(route, *tree));
+        }
+        trees
+    }
+
+    /// Whether a route goes up where it begins at a transit node, and down where it ends at one.
+    fn turns(&mut self, route: &TreeRoute, tree: usize) -> bool {
+        self.walk(route.ends, tree);
+        let [first, last] = [self.path.first(), self.path.last()];
+        let up = |c: Option<&Channel>| c.is_some_and(|c| self.up[*c as usize]);
+        (!route.cut[0] || up(first)) && (!route.cut[1] || !up(last))
     }
 
     /// Gives up trees, those with the fewest routes first, until each that is left is needed.

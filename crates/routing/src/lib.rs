@@ -3,6 +3,7 @@
 //! The input is a resolved cluster. This crate uses no socket, file, clock, environment, log or thread of its own.
 #![forbid(unsafe_code)]
 
+mod backup_trees;
 mod balance;
 pub mod basic;
 mod detour;
@@ -12,6 +13,7 @@ mod fold;
 mod left;
 pub mod lines;
 mod minimal;
+mod order;
 mod packing;
 mod pdor;
 pub mod reflect;
@@ -20,8 +22,9 @@ mod stp;
 pub mod updown;
 pub mod xy;
 
+pub use backup_trees::{legal_trees, woven_tree};
 pub use balance::Balance;
-pub use detour::{DetourSearch, legal_trees, woven_tree};
+pub use detour::DetourSearch;
 pub use minimal::Minimal;
 use minimal::TreeSet;
 pub use routes::SwitchDemand;

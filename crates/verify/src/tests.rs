@@ -247,10 +247,12 @@ fn lossless_backups_keep_the_graph_acyclic() {
     assert!(kept.deadlock_free, "{kept:?}");
     assert_eq!(kept.violations, []);
     assert!(kept.notes.iter().any(|n| n.kind == "no-disjoint-backup"));
-    // Those that stay acyclic follow their primaries, and protect nothing: there are none, and it is said.
-    assert!(plan.pairs().all(|(s, d)| plan.paths(s, d).len() == 1));
+    // Some turns that no primary takes close no cycle. Backups that follow their primaries protect nothing, and are not
+    // there; that others are missing is said.
+    let without = plan.pairs().filter(|(s, d)| plan.paths(*s, *d).len() == 1).count();
+    assert!((1..120).contains(&without), "{without}");
     let alone = kept.notes.iter().find(|n| n.kind == "no-backup").unwrap();
-    assert!(alone.message.starts_with("240 ordered pairs"), "{alone:?}");
+    assert!(alone.message.starts_with(&format!("{without} ordered pairs")), "{alone:?}");
     assert!(alone.message.contains("lossless = true"), "{alone:?}");
     assert!(!free.notes.iter().any(|n| n.kind == "no-backup"), "{free:?}");
 }

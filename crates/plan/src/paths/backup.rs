@@ -2,15 +2,11 @@
 //! neither a link nor a switch with the pair's paths of lower rank (DESIGN section 4).
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
 use tresse_base::id::{LinkId, PathId, SwitchId, TreeId};
-use tresse_routing::Assignment;
-use tresse_topology::Dependencies;
 use tresse_topology::path::{Path, Segment};
 use tresse_topology::vlan::Role;
 
-use super::dependencies;
 use crate::primaries::Primaries;
 use crate::trees::ALL_TREES;
 
@@ -26,13 +22,8 @@ struct Carrier {
 
 impl Primaries {
     /// Returns the best backup after the paths `before`; `None` if every candidate is one of them.
-    /// `dependencies` keeps the channel dependencies of the primaries, once a backup needs them. In a
-    /// lossless plan backups add no others, so the channel dependency graph stays acyclic.
-    pub(super) fn backup(
-        &self,
-        before: &[Path],
-        dependencies: &OnceLock<Dependencies>,
-    ) -> Option<Segment> {
+    /// In a lossless plan backups close no cycle of channels.
+    pub(super) fn backup(&self, before: &[Path]) -> Option<Segment> {
         let PathId { src, dst, .. } = before[0].id;
         let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
@@ -51,10 +42,6 @@ impl Primaries {
             switches[self.sender(segment).switch.index()] = true;
             switches[self.receiver(segment).switch.index()] = true;
         }
-        // All trees of up*/down* routing are legal, so any channel dependency is allowed.
-        let legal = matches!(self.assignment, Assignment::Updown(_));
-        let allowed_dependencies = (self.cluster.routing.lossless && !legal)
-            .then(|| dependencies.get_or_init(|| dependencies::of_primaries(self)));
         let mut best: Option<(Penalty, Segment)> = None;
         for (nic, from) in a.iter().enumerate() {
             for (to_nic, to) in b.iter().enumerate() {
@@ -78,10 +65,7 @@ impl Primaries {
                     if carriers.iter().all(holds_all_of) {
                         continue;
                     }
-                    let allowed = allowed_dependencies.is_none_or(|t| {
-                        channels.windows(2).all(|pair| t.contains(pair[0], pair[1]))
-                    });
-                    if !allowed {
+                    if !self.may_back_up(&channels) {
                         continue;
                     }
                     let shared_links =

@@ -45,7 +45,7 @@ use crate::trees::Trees;
 use crate::vids::Vids;
 
 /// Incremented whenever the same input gives another plan than before.
-const PLANNER: u32 = 7;
+const PLANNER: u32 = 8;
 
 /// The plan of a cluster: its VLAN trees and [`Paths`], with the VIDs of the trees, the addresses of nodes and NICs,
 /// and the labels of transit nodes.
@@ -112,10 +112,17 @@ impl Plan {
         if let Some(base) = cluster.vlans.base {
             lock::accept_base(Vid(base), lock)?;
         }
-        let trees = Trees::new(cluster, lock)?;
+        let mut trees = Trees::new(cluster, lock)?;
         let addresses = lock::assign(&trees.cluster, lock)?;
-        let (trees, vids) = Vids::allocate(trees, lock)?;
-        let paths = Paths::new(Primaries::new(trees, &addresses)?);
+        let (paths, vids) = loop {
+            let (with_vids, vids) = Vids::allocate(trees, lock)?;
+            let paths = Paths::new(Primaries::new(with_vids, &addresses)?);
+            let unused = paths.unused_backups();
+            if unused.is_empty() {
+                break (paths, vids);
+            }
+            trees = paths.into_trees().without(&unused);
+        };
         paths.check_mtu(&addresses)?;
         let numbers = Numbers { addresses: &addresses, vids: &vids };
         let transits = label::allocate(&paths, numbers, lock);

@@ -4,16 +4,20 @@
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
 use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_routing::{DetourSearch, legal_trees, lines, woven_tree};
 use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
-use tresse_topology::{Channel, Grid};
+use tresse_topology::{Channel, Dependencies, Grid};
 
 use super::Trees;
 use super::blocks::blocks;
+use super::turns::Turns;
 
 /// The most paths of pairs of switches for which backups are sought one by one.
 const MOST_PATHS: usize = 1 << 21;
+/// The most pairs of switches times channels for which detours are sought that close no cycle of channels.
+const MOST_TURNS: usize = 1 << 29;
 /// The largest number of trees for which every tree is tried for the backup of a pair; beyond it, only likely ones.
 pub(crate) const ALL_TREES: usize = 64;
 /// The most switches for which trees around each of them compete with those woven for pairs.
@@ -31,15 +35,23 @@ struct Open {
 impl Trees {
     /// Further trees so that pairs have disjoint backups where the fabric allows; greedily the tree that helps most of the
     /// pairs that are left, until none helps any.
-    pub(super) fn backup_trees(&self) -> Vec<TreeSpec> {
-        let legal = self.updown_order();
+    pub(super) fn backup_trees(&mut self) -> Vec<TreeSpec> {
         let homes = self.homes();
+        if self.cluster.routing.lossless && self.updown_order().is_none() {
+            self.turns = Turns::new(&self.graph, self.primary_turns(&homes));
+        }
+        let mut open = Vec::new();
+        if self.seeks_backups() {
+            let mut turns = self.turns.take();
+            open = self.open_paths(&homes, turns.as_mut());
+            self.turns = turns;
+        }
+        let legal = self.updown_order();
         if !self.seeks_backups() {
             let mut combs = if legal.is_some() { Vec::new() } else { self.reverse_combs() };
             combs.truncate(self.spare_vids());
             return combs;
         }
-        let mut open = self.open_paths(&homes);
         let spec = |k: usize, links| TreeSpec {
             name: format!("T{}", self.specs.len() + k),
             role: Role::Backup,
@@ -57,6 +69,9 @@ impl Trees {
             let roots = 0..self.graph.switches() as u32;
             candidates.extend(roots.map(|root| TreeLinks::Links(self.breadth_first(root))));
         }
+        let helps = |tree: &Tree, open: &Open, channels: &mut Vec<Channel>| {
+            self.helps(tree, open, channels) && self.may_back_up(channels)
+        };
         let (mut chosen, mut channels) = (Vec::new(), Vec::new());
         while !open.is_empty() && chosen.len() < self.spare_vids() {
             // It helps the first pair at least.
@@ -64,7 +79,7 @@ impl Trees {
             candidates.push(TreeLinks::Links(woven_tree(&self.graph, detours)));
             let helped = |links: &TreeLinks| {
                 let tree = self.tree_of(links);
-                open.iter().filter(|open| self.helps(&tree, open, &mut channels)).count()
+                open.iter().filter(|open| helps(&tree, open, &mut channels)).count()
             };
             let scores = candidates.iter().map(helped).enumerate();
             let best = scores.max_by_key(|(at, score)| (*score, usize::MAX - at));
@@ -74,7 +89,7 @@ impl Trees {
                 matches!(links, TreeLinks::Lines { .. }) || self.graph.switches() <= ALL_ROOTS
             });
             let tree = self.tree_of(&links);
-            open.retain(|open| !self.helps(&tree, open, &mut channels));
+            open.retain(|open| !helps(&tree, open, &mut channels));
             chosen.push(spec(chosen.len(), links));
         }
         chosen
@@ -92,14 +107,48 @@ impl Trees {
         self.cluster.nodes.iter().flat_map(|n| n.nics.iter().map(|nic| nic.switch)).collect()
     }
 
-    /// The paths between pairs of switches that no tree has a backup for.
-    fn open_paths(&self, homes: &BTreeSet<SwitchId>) -> Vec<Open> {
+    /// The turns of the primaries between these switches.
+    fn primary_turns(&self, homes: &BTreeSet<SwitchId>) -> Dependencies {
+        let homes: Vec<SwitchId> = homes.iter().copied().collect();
+        let none = || Dependencies::new(&self.graph);
+        let of_source = |mut found: Dependencies, s: &SwitchId| {
+            let mut channels = Vec::new();
+            for (d, lane) in
+                homes.iter().flat_map(|d| (0..self.lanes()).map(move |lane| (*d, lane)))
+            {
+                let mut at = *s;
+                for tree_segment in self.assignment.tree_segments(*s, d, lane).filter(|_| *s != d) {
+                    channels.clear();
+                    self.tree(tree_segment.tree).walk(
+                        &self.graph,
+                        at,
+                        tree_segment.to,
+                        &mut channels,
+                    );
+                    channels.windows(2).for_each(|turn| found.add(turn[0], turn[1]));
+                    at = tree_segment.to;
+                }
+            }
+            found
+        };
+        let merge = |mut a: Dependencies, b: Dependencies| {
+            a.merge(&b);
+            a
+        };
+        homes.par_iter().fold(none, of_source).reduce(none, merge)
+    }
+
+    /// The paths between pairs of switches that no tree has a backup for. `turns`: those that backups may take, where not
+    /// all may be taken.
+    fn open_paths(&self, homes: &BTreeSet<SwitchId>, mut turns: Option<&mut Turns>) -> Vec<Open> {
+        let beyond = homes.len().pow(2).saturating_mul(self.graph.channels()) > MOST_TURNS;
         let mut search = DetourSearch::new(&self.graph, self.updown_order());
         let blocks = blocks(&self.graph);
         let mut links_in = vec![0; self.graph.channels() / 2];
         blocks.iter().for_each(|block| links_in[*block as usize] += 1);
         // Only the trees that are tried for a pair's backup.
         let all = self.specs.len() <= ALL_TREES;
+        let every: Vec<TreeId> = (0..self.specs.len()).map(TreeId::from).collect();
         let mut open = Vec::new();
         let mut walked = Vec::new();
         for (&s, &d) in homes.iter().flat_map(|s| homes.iter().map(move |d| (s, d))) {
@@ -115,29 +164,41 @@ impl Trees {
                     continue;
                 }
                 let likely = [self.primary_tree(s, d, lane), self.primary_tree(d, s, lane)];
-                let mut helped = |path: &Open| {
-                    let helps = |tree| self.helps(self.tree(tree), path, &mut walked);
-                    if all {
-                        (0..self.specs.len()).map(TreeId::from).any(helps)
-                    } else {
-                        likely.into_iter().any(helps)
-                    }
-                };
-                if helped(&path) {
+                let tried = if all { &every[..] } else { &likely };
+                if self.helped(&path, tried, turns.as_deref(), &mut walked) {
                     continue;
                 }
-                if let Some(detour) = search.find(s, d, &path.links, &path.switches) {
+                let mut detour = |switches: &[SwitchId]| match &mut turns {
+                    Some(_) if beyond => None,
+                    Some(turns) => turns.detour(&self.graph, (s, d), &path.links, switches),
+                    None => search.find(s, d, &path.links, switches),
+                };
+                if let Some(detour) = detour(&path.switches) {
                     open.push(Open { detour, ..path });
                     continue;
                 }
+                let Some(detour) = detour(&[]) else { continue };
                 path.switches.clear();
-                let Some(detour) = search.find(s, d, &path.links, &[]) else { continue };
-                if !helped(&path) {
+                if !self.helped(&path, tried, turns.as_deref(), &mut walked) {
                     open.push(Open { detour, ..path });
                 }
             }
         }
         open
+    }
+
+    /// Whether one of these trees has a backup for a path.
+    fn helped(
+        &self,
+        path: &Open,
+        trees: &[TreeId],
+        turns: Option<&Turns>,
+        walked: &mut Vec<Channel>,
+    ) -> bool {
+        trees.iter().any(|tree| {
+            self.helps(self.tree(*tree), path, walked)
+                && turns.is_none_or(|turns| turns.allow(walked))
+        })
     }
 
     /// Whether a path in a tree avoids what a backup should. `channels`: scratch.

@@ -17,7 +17,8 @@ impl Trees {
         let (specs, assignment) = Assignment::new(&cluster, &graph, &balance)?;
         let built = specs.iter().map(|_| OnceLock::new()).collect();
         let grid = Grid::of(&cluster.kind);
-        let mut trees = Self { cluster, graph, grid, assignment, balance, specs, built };
+        let mut trees =
+            Self { cluster, graph, grid, assignment, balance, specs, turns: None, built };
         if trees.cluster.routing.paths > 1 && !trees.cluster.is_untagged() {
             let more = trees.backup_trees();
             trees.specs.extend(more);

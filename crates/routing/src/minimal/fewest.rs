@@ -45,7 +45,7 @@ pub(super) fn fewest(
         }
     }
     let folded = tried.into_iter().map(|(links, mut routes)| {
-        let links = fold(graph, links, slowness, &mut routes, Prefer::FewestVlans);
+        let links = fold(graph, links, (slowness, &[]), &mut routes, Prefer::FewestVlans);
         (links, routes)
     });
     let rank = |(links, routes): &Packing| (links.len(), busiest(graph, links, slowness, routes));
@@ -60,7 +60,7 @@ pub(super) fn as_even(
     others: impl FnOnce() -> Vec<TreeSet>,
     most: usize,
 ) -> Packing {
-    let links = fold(graph, links, slowness, &mut routes, Prefer::Balance);
+    let links = fold(graph, links, (slowness, &[]), &mut routes, Prefer::Balance);
     if routes.len() > ROUTES {
         return (links, routes);
     }
@@ -75,7 +75,7 @@ pub(super) fn as_even(
         let Some(mut routes) = assigned(graph, &links, distances, &best.1) else { continue };
         even_out(graph, &links, slowness, &mut routes);
         if busiest(graph, &links, slowness, &routes) <= time {
-            let links = fold(graph, links, slowness, &mut routes, Prefer::Balance);
+            let links = fold(graph, links, (slowness, &[]), &mut routes, Prefer::Balance);
             best = (links, routes);
         }
     }

@@ -110,7 +110,7 @@ impl Minimal {
                 left_at.push(placed.len());
             }
             let (ends, pairs) = ((demand.switch(source), d), demand.pairs(source, d));
-            placed.push(TreeRoute { ends, pairs, tree: tree.unwrap_or(0) });
+            placed.push(TreeRoute { ends, pairs, tree: tree.unwrap_or(0), cut: [false; 2] });
         }
         let mut links = packer.finish();
         let chosen = shortest_left(graph, &links, demand.lanes, &left);

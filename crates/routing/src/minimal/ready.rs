@@ -38,7 +38,7 @@ impl TreeSet {
         let pairs = homes().flat_map(|s| homes().filter(move |d| *d != s).map(move |d| (s, d)));
         let route = |ends: (u32, u32)| {
             let tree = self.trees[(ends.0 * n + ends.1) as usize].into();
-            TreeRoute { ends, pairs: demand.pairs(ends.0, ends.1), tree }
+            TreeRoute { ends, pairs: demand.pairs(ends.0, ends.1), tree, cut: [false; 2] }
         };
         pairs.map(route).collect()
     }

@@ -91,10 +91,17 @@ impl SwitchRoutes {
         let nics = transit
             .filter(|((_, nodes), _)| **nodes > 0)
             .map(|((pairs, nodes), slowness)| (own + pairs.div_ceil(*nodes)) * slowness);
-        let times =
-            || self.loads.iter().zip(&self.slowness).map(|(load, slowness)| load * slowness);
-        let most = times().chain(nics).max().unwrap_or(0);
-        (most, times().map(|time| u128::from(time).pow(2)).sum())
+        let most = self.times().chain(nics).max().unwrap_or(0);
+        (most, self.times().map(|time| u128::from(time).pow(2)).sum())
+    }
+
+    /// The longest time of one channel.
+    pub fn cable_time(&self) -> u64 {
+        self.times().max().unwrap_or(0)
+    }
+
+    fn times(&self) -> impl Iterator<Item = u64> {
+        self.loads.iter().zip(&self.slowness).map(|(load, slowness)| load * slowness)
     }
 }
 

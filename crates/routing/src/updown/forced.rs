@@ -5,7 +5,7 @@
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
-use super::order::Order;
+use crate::order::Order;
 use crate::routes::SwitchDemand;
 
 /// The most switches for which all roots are examined if the file names none.

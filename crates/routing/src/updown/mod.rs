@@ -7,7 +7,6 @@
 //! into legal segments (section 3). Every path in every tree is legal, so the channel dependency graph has no cycle.
 
 mod forced;
-mod order;
 mod pack;
 mod packing;
 mod paper;
@@ -15,8 +14,8 @@ mod roots;
 mod spread;
 mod tree_segment;
 
+pub use crate::order::Order;
 pub use forced::forced_turns;
-pub use order::Order;
 pub use pack::Packer;
 pub use tree_segment::TreeSegment;
 
@@ -125,7 +124,7 @@ impl Updown {
         let mut packing = Packing::new(graph, &order, demand.lanes, most);
         packing.place_all(demand, routes, by_source);
         let (links, mut packed) = packing.finish();
-        let links = packed.fold(graph, demand, links, prefer);
+        let links = packed.fold(graph, &order, demand, links, prefer);
         let Packed { paths, tree_segments, crowded } = packed;
         (links, Self { order, lanes: demand.lanes, paths, tree_segments, crowded })
     }

@@ -8,7 +8,7 @@
 use tresse_base::id::{LinkId, TreeId};
 use tresse_topology::{Channel, Graph};
 
-use super::order::Order;
+use crate::order::Order;
 use crate::packing::FirstFit;
 
 /// No cable up chosen yet.

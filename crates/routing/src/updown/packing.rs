@@ -4,12 +4,12 @@ use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::cluster::Prefer;
 use tresse_topology::{Channel, Graph};
 
-use super::order::Order;
 use super::pack::Packer;
 use super::spread::Spread;
 use super::tree_segment::TreeSegment;
 use crate::fold::{TreeRoute, fold};
 use crate::left::shortest_left;
+use crate::order::Order;
 use crate::packing::RouteList;
 use crate::routes::{SwitchDemand, SwitchRoutes, copy_lanes, longest_first, without_pairs};
 
@@ -30,31 +30,33 @@ impl Packed {
     pub fn fold(
         &mut self,
         graph: &Graph,
+        order: &Order,
         demand: &SwitchDemand,
         links: Vec<Vec<LinkId>>,
         prefer: Prefer,
     ) -> Vec<Vec<LinkId>> {
         let n = graph.switches() as u32;
         let mut routes = Vec::new();
-        self.each_segment(demand, n, |ends, pairs, tree| {
-            routes.push(TreeRoute { ends, pairs, tree: tree.index() });
+        self.each_segment(demand, n, |ends, pairs, cut, tree| {
+            routes.push(TreeRoute { ends, pairs, tree: tree.index(), cut });
         });
-        let links = fold(graph, links, &demand.slowness, &mut routes, prefer);
+        let up = order.ups(graph);
+        let links = fold(graph, links, (&demand.slowness, &up), &mut routes, prefer);
         let mut folded = routes.into_iter();
-        self.each_segment(demand, n, |_, _, tree| {
+        self.each_segment(demand, n, |_, _, _, tree| {
             *tree = TreeId::from(folded.next().expect("as many as before").tree);
         });
         copy_lanes(demand, &mut self.paths);
         links
     }
 
-    /// Calls `of` with the ends, the pairs of nodes and the tree of each segment, and keeps that tree. Routes that no node
-    /// can need are in tree 0, and lanes without pairs are left out.
+    /// Calls `of` with the ends, the pairs of nodes, [`TreeRoute::cut`] and the tree of each segment, and keeps that tree.
+    /// Routes that no node can need are in tree 0, and lanes without pairs are left out.
     fn each_segment(
         &mut self,
         demand: &SwitchDemand,
         n: u32,
-        mut of: impl FnMut((u32, u32), u64, &mut TreeId),
+        mut of: impl FnMut((u32, u32), u64, [bool; 2], &mut TreeId),
     ) {
         for source in 0..demand.sources() {
             let s = demand.switch(source);
@@ -68,15 +70,16 @@ impl Packed {
                 if *path & ONE != 0 {
                     let mut tree = TreeId(if needed { *path & !ONE } else { 0 });
                     if needed {
-                        of((s, d), pairs, &mut tree);
+                        of((s, d), pairs, [false; 2], &mut tree);
                     }
                     *path = ONE | tree.0;
                     continue;
                 }
                 let (mut from, first) = (s, *path as usize);
                 for segment in &mut self.tree_segments[first..] {
-                    of((from, segment.to.0), pairs, &mut segment.tree);
-                    from = segment.to.0;
+                    let to = segment.to.0;
+                    of((from, to), pairs, [from != s, to != d], &mut segment.tree);
+                    from = to;
                     if from == d {
                         break;
                     }

@@ -5,7 +5,7 @@
 use tresse_base::random::Random;
 use tresse_topology::{Channel, Graph};
 
-use super::order::Order;
+use crate::order::Order;
 
 /// The seed of the random choice, fixed because every node must plan the same routes.
 const SEED: u64 = 1;

@@ -3,14 +3,17 @@
 use tresse_base::id::SwitchId;
 use tresse_topology::Graph;
 
-use super::order::Order;
+use crate::detour::DetourSearch;
+use crate::order::Order;
 use crate::routes::{SwitchDemand, SwitchRoutes, balanced, on_lanes, relieve};
 
 /// Roots that are compared by a first set of routes, from so many sources where there are many, and of those the ones
 /// that are tried to the end.
 const ROOTS: usize = 256;
 const SOURCES: usize = 64;
-const SOME_ROOTS: usize = 8;
+const SOME_ROOTS: usize = 16;
+/// With more work for one search from each source, roots are compared by their loads alone.
+const SMALL: usize = 1 << 16;
 /// How often routes are taken up and laid anew.
 const ROUNDS: usize = 2;
 /// How much work choosing the root and balancing may be each, in channels that are looked at.
@@ -18,6 +21,8 @@ const WORK: usize = 1 << 23;
 const ROOT_WORK: usize = 1 << 24;
 /// How much work moving single routes may be, alike, for all roots that are tried to the end.
 const RELIEF: usize = 1 << 23;
+/// How much work those roots may have on one lane of which several are tried on more lanes.
+const LANE_WORK: usize = 1 << 15;
 /// How often all routes are looked at for each power of the loads.
 const SWEEPS: usize = 8;
 
@@ -27,7 +32,25 @@ pub(super) fn choose(
     root: Option<SwitchId>,
     demand: &SwitchDemand,
 ) -> (Order, SwitchDemand, SwitchRoutes) {
-    let (order, routes) = on_one_lane(graph, root, demand);
+    let OneLane { best, legal } = one_lane(graph, root, demand);
+    let ends = best.into_iter().take((LANE_WORK / demand.work()).max(1));
+    let mut ends: Vec<_> = ends.map(|best| spread(graph, best, demand)).collect();
+    if legal {
+        let (order, on, routes) = choose(graph, root, &demand.without_transit());
+        ends.push((order, SwitchDemand { lanes: on.lanes, ..demand.clone() }, routes));
+    }
+    let best = ends
+        .into_iter()
+        .min_by_key(|(order, demand, routes)| end_cost(graph, order, demand, routes));
+    best.expect("at least one root is tried")
+}
+
+/// Routes on as many lanes as they need.
+fn spread(
+    graph: &Graph,
+    (order, routes): (Order, SwitchRoutes),
+    demand: &SwitchDemand,
+) -> (Order, SwitchDemand, SwitchRoutes) {
     let up = order.ups(graph);
     let (demand, routes) = on_lanes(graph, &up, demand, routes, |demand| {
         let rounds = (WORK / demand.work()).min(ROUNDS);
@@ -42,6 +65,17 @@ pub(super) fn on_one_lane(
     root: Option<SwitchId>,
     demand: &SwitchDemand,
 ) -> (Order, SwitchRoutes) {
+    one_lane(graph, root, demand).best.swap_remove(0)
+}
+
+struct OneLane {
+    /// From several roots, the best first.
+    best: Vec<(Order, SwitchRoutes)>,
+    /// With transit nodes: whether the best routes without them are as short as any.
+    legal: bool,
+}
+
+fn one_lane(graph: &Graph, root: Option<SwitchId>, demand: &SwitchDemand) -> OneLane {
     let work = demand.work();
     let roots = root.map_or_else(|| best_first(graph, demand), |root| vec![root.0]);
     let rounds = (WORK / work).min(ROUNDS);
@@ -49,19 +83,59 @@ pub(super) fn on_one_lane(
     let sweeps = |tried: usize| (RELIEF / (tried * work)).min(SWEEPS);
     let mut tried: Vec<_> =
         roots[..some].iter().map(|root| from(graph, *root, demand, rounds)).collect();
+    let mut legal = false;
     if demand.transit.iter().any(|nodes| *nodes > 0) && sweeps(some) > 0 {
-        let (order, legal) = on_one_lane(graph, root, &demand.without_transit());
+        let (order, routes) = on_one_lane(graph, root, &demand.without_transit());
         tried.push(from(graph, order.root(), demand, rounds));
-        if are_minimal(graph, demand, &legal) {
-            tried.push((order, legal));
-        }
+        legal = are_minimal(graph, demand, &routes);
+        tried.extend(legal.then_some((order, routes)));
     }
     let sweeps = sweeps(tried.len());
     for (order, routes) in tried.iter_mut().filter(|_| sweeps > 0) {
         relieve(graph, &order.ups(graph), demand, routes, sweeps);
     }
-    let best = tried.into_iter().min_by_key(|(_, routes)| routes.cost(demand));
-    best.expect("at least one root is tried")
+    tried.sort_by_cached_key(|(order, routes)| end_cost(graph, order, demand, routes));
+    OneLane { best: tried, legal }
+}
+
+/// By what routes that were tried to the end are compared: the longest time, that of a cable, [`unprotected`] pairs, and how
+/// uneven the times are.
+fn end_cost(
+    graph: &Graph,
+    order: &Order,
+    demand: &SwitchDemand,
+    routes: &SwitchRoutes,
+) -> (u64, u64, u64, u128) {
+    let (time, uneven) = routes.cost(demand);
+    (time, routes.cable_time(), unprotected(graph, order, demand, routes), uneven)
+}
+
+/// How many pairs of nodes have no backup that is legal and shares no cable and no switch with their route. Not counted
+/// on large fabrics. Counted where nobody asks for backups too: they do not decide what the primaries are.
+fn unprotected(graph: &Graph, order: &Order, demand: &SwitchDemand, routes: &SwitchRoutes) -> u64 {
+    if demand.work() > SMALL {
+        return 0;
+    }
+    let mut search = DetourSearch::new(graph, Some(order));
+    let mut channels = Vec::new();
+    let mut alone = 0;
+    let all = 0..demand.switches() as u32;
+    for (source, d) in (0..demand.sources()).flat_map(|s| all.clone().map(move |d| (s, d))) {
+        let pairs = demand.pairs(source, d);
+        if pairs == 0 {
+            continue;
+        }
+        channels.clear();
+        routes.walk(source, d, &mut channels);
+        let links: Vec<_> = channels.iter().map(|c| graph.link(*c)).collect();
+        let inner = channels.iter().skip(1);
+        let switches: Vec<_> = inner.map(|c| SwitchId(graph.tail(*c))).collect();
+        let s = SwitchId(demand.switch(source));
+        if search.find(s, SwitchId(d), &links, &switches).is_none() {
+            alone += pairs;
+        }
+    }
+    alone
 }
 
 /// Roots, those that lead to the lowest loads first. Candidates are switches with the fewest hops to all nodes, and

@@ -66,6 +66,18 @@ fn shortest_paths_over_spines_and_cores_never_deadlock() {
     }
 }
 
+/// Where nodes and not cables limit, the leaves still use their spines; and with transit nodes as well as without them.
+#[test]
+fn leaves_use_their_spines_where_nodes_limit() {
+    for (spines, leaves, nodes, most) in [(8, 3, 2, 2), (8, 5, 5, 13), (4, 4, 2, 3)] {
+        for strategy in [Strategy::Minimal, UPDOWN, TRANSIT] {
+            let report = verify::check(&plan(&clos(spines, leaves, 1), nodes, strategy, 1));
+            let load = report.max_link_load;
+            assert!(load <= most, "{spines} {leaves} {nodes} {strategy:?}: {load}");
+        }
+    }
+}
+
 /// Trees span, paths are shortest and take the dimensions in order, and channels depend on each other in no circle.
 fn of_dimensions(kind: &TopologyShape, strategy: Strategy) -> usize {
     let plan = plan(kind, 1, strategy, 1);

@@ -7,6 +7,7 @@ use tresse_base::id::LinkId;
 use tresse_plan::Plan;
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 use tresse_topology::random;
+use tresse_topology::vlan::Role;
 use tresse_verify as verify;
 
 const TRANSIT: Strategy = Strategy::Transit { root: None };
@@ -143,6 +144,59 @@ fn another_root_may_allow_a_backup() {
     assert_eq!(good.failures.pairs_without_disjoint_backup, 0);
     let why = |kind| poor.notes.iter().find(|note| note.kind == kind).unwrap().message.as_str();
     assert!(["no-backup", "no-disjoint-backup"].iter().all(|kind| why(*kind).contains("`root`")));
+}
+
+/// The same triangle without a root of one's own: of equally good ones, that which leaves each pair a backup.
+#[test]
+fn the_root_of_choice_allows_backups() {
+    let cables = [(0, 1, "1G"), (1, 2, "1G"), (0, 2, "1G")];
+    let report = verify::check(&explicit(&[4, 4, 0], &cables, &routing("updown", 2)));
+    assert_eq!(report.failures.pairs_without_disjoint_backup, 0);
+}
+
+/// A triangle of double cables, nodes on two of its switches: the pair has three ways, and no circle of channels either.
+#[test]
+fn lossless_backups_take_what_closes_no_cycle() {
+    let cables = [(0, 1), (0, 2), (1, 2), (1, 2), (0, 1), (0, 2)].map(|(a, b)| (a, b, "1G"));
+    for prefer in ["balance", "fewest-vlans"] {
+        let routing = routing("minimal", 3)
+            + &format!(
+                "
+lossless = true\nprefer = \"{prefer}\""
+            );
+        let plan = explicit(&[1, 1, 0], &cables, &routing);
+        let report = verify::check(&plan);
+        assert!(report.violations.is_empty() && report.deadlock_free, "{report:?}");
+        assert_eq!(report.failures.link.most_lost, 0, "{prefer}");
+    }
+}
+
+/// Random fabrics: whatever backups a lossless plan has, no channels wait for each other in a circle because of them, and
+/// every VLAN has a path.
+#[test]
+fn backups_close_no_cycle_and_every_vlan_is_used() {
+    let mut with = 0;
+    for seed in 1..=24 {
+        let switches = 5 + seed as u32 % 6;
+        let edges = random::regular(switches, 3 + switches % 2, seed);
+        let cables: Vec<_> = edges.iter().map(|(a, b)| (*a, *b, "1G")).collect();
+        for (strategy, lossless) in
+            [("stp", true), ("stp", false), ("minimal", true), ("minimal", false)]
+        {
+            let routing = routing(strategy, 2) + &format!("\nlossless = {lossless}");
+            let plan = explicit(&vec![2; switches as usize], &cables, &routing);
+            let mut used = vec![false; plan.specs().len()];
+            for path in plan.pairs().flat_map(|(s, d)| plan.paths(s, d)) {
+                path.segments.iter().for_each(|segment| used[segment.tree.index()] = true);
+            }
+            let unused = used.iter().filter(|used| !**used).count();
+            assert_eq!(unused, 0, "{seed} {strategy} {lossless}");
+            let report = verify::check(&plan);
+            assert!(!lossless || report.deadlock_free == report.primaries_deadlock_free);
+            with += usize::from(strategy == "stp" && lossless && plan.count(Role::Backup) > 0);
+        }
+    }
+    assert!(with > 12, "{with} lossless plans have backups");
 }
 
 /// A clique of twelve switches with nodes on three of them: no VLAN is there that no path uses, nor one for each switch.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.bridge.sh: switch s1 of fabric mesh-3x2
-# Generation 551fd0694bf66c9b, written by `tresse export bridge`.
+# Generation feaeadcbb73fe021, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.
@@ -36,9 +36,9 @@ vlan del dev ${port}1 vid 102-4094
 vlan del dev ${port}2 vid 2-99
 vlan del dev ${port}2 vid 102-4094
 vlan del dev ${port}3 vid 2-100
-vlan del dev ${port}3 vid 104-4094
+vlan del dev ${port}3 vid 103-4094
 vlan del dev ${port}4 vid 2-100
-vlan del dev ${port}4 vid 104-4094
+vlan del dev ${port}4 vid 103-4094
 vlan del dev ${port}6 vid 2-99
 vlan del dev ${port}6 vid 103-4094
 EOF
@@ -51,9 +51,9 @@ vlan add dev ${port}1 vid 100-101
 vlan add dev ${port}2 vid 1 pvid untagged
 vlan add dev ${port}2 vid 100-101
 vlan add dev ${port}3 vid 1 pvid untagged
-vlan add dev ${port}3 vid 101-103
+vlan add dev ${port}3 vid 101-102
 vlan add dev ${port}4 vid 1 pvid untagged
-vlan add dev ${port}4 vid 101-103
+vlan add dev ${port}4 vid 101-102
 vlan add dev ${port}6 vid 1 pvid untagged
 vlan add dev ${port}6 vid 100-102
 EOF

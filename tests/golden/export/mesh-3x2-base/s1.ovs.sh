@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.ovs.sh: switch s1 of fabric mesh-3x2
-# Generation 551fd0694bf66c9b, written by `tresse export openvswitch`.
+# Generation feaeadcbb73fe021, written by `tresse export openvswitch`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.ovs.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.
@@ -29,9 +29,9 @@ ovs-vsctl \
     -- --may-exist add-port "$bridge" "${port}2" \
     -- set port "${port}2" vlan_mode=native-untagged tag=1 trunks=1,100,101 \
     -- --may-exist add-port "$bridge" "${port}3" \
-    -- set port "${port}3" vlan_mode=native-untagged tag=1 trunks=1,101,102,103 \
+    -- set port "${port}3" vlan_mode=native-untagged tag=1 trunks=1,101,102 \
     -- --may-exist add-port "$bridge" "${port}4" \
-    -- set port "${port}4" vlan_mode=native-untagged tag=1 trunks=1,101,102,103 \
+    -- set port "${port}4" vlan_mode=native-untagged tag=1 trunks=1,101,102 \
     -- --may-exist add-port "$bridge" "${port}6" \
     -- set port "${port}6" vlan_mode=native-untagged tag=1 trunks=1,100,101,102 \
     # end of the transaction

@@ -1,5 +1,5 @@
 # s1.rsc: switch s1 of fabric mesh-3x2
-# Generation 551fd0694bf66c9b, written by `tresse export routeros`.
+# Generation feaeadcbb73fe021, written by `tresse export routeros`.
 #
 # Port 1 = ether1, port 2 = ether2, ...; bridge bridge1
 # Applying it again changes nothing. Plug in cables that close a loop last.
@@ -56,9 +56,6 @@ set [find where name="ether6"] loop-protect=off disabled=no
 :if ([:len [/interface bridge vlan find where comment="tresse 102 T2"]] = 0) do={ \
     /interface bridge vlan add bridge=bridge1 vlan-ids=102 tagged=ether3,ether4,ether6 comment="tresse 102 T2" } else={ \
     /interface bridge vlan set [find where comment="tresse 102 T2"] bridge=bridge1 vlan-ids=102 tagged=ether3,ether4,ether6 comment="tresse 102 T2" }
-:if ([:len [/interface bridge vlan find where comment="tresse 103 T3"]] = 0) do={ \
-    /interface bridge vlan add bridge=bridge1 vlan-ids=103 tagged=ether3,ether4 comment="tresse 103 T3" } else={ \
-    /interface bridge vlan set [find where comment="tresse 103 T3"] bridge=bridge1 vlan-ids=103 tagged=ether3,ether4 comment="tresse 103 T3" }
 
 # Forwarding entries along the trees; addresses are learned meanwhile.
 /interface bridge host

@@ -1,6 +1,6 @@
 #!/bin/sh
 # n1.node.sh: node n1 of fabric t
-# Generation fc8c65ccfa59daf3, written by `tresse export iproute2`.
+# Generation 412ba91bbbb9eeef, written by `tresse export iproute2`.
 #
 # sh n1.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n1.node.sh undo   remove everything with our mark, of any generation
