@@ -66,10 +66,12 @@ pub(crate) fn fold(
 pub(crate) fn even_out(
     graph: &Graph,
     links: &[Vec<LinkId>],
-    slowness: &[u64],
+    (slowness, up): (&[u64], &[bool]),
     routes: &mut [TreeRoute],
 ) {
-    Fold::new(graph, links, slowness, routes).even_out(routes);
+    if routes.len() <= ROUTES {
+        Fold { up, ..Fold::new(graph, links, slowness, routes) }.even_out(routes);
+    }
 }
 
 /// Moves routes off links that are busy longer than `most`, to trees in which they are as short, and returns how long the

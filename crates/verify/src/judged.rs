@@ -38,6 +38,7 @@ impl Judged {
                 message: longer(plan, &survey.longer),
             });
         }
+        notes.extend(without_room(plan));
         violations.extend(limits::of_switches(plan));
         limits::of_paths(plan, &survey, &mut violations, &mut notes);
         notes.extend(not_used(plan));
@@ -46,6 +47,17 @@ impl Judged {
         }
         Self { survey, cycle, primaries_deadlock_free, violations, notes }
     }
+}
+
+/// Returns a note on routes that are not the best ones, as there are too few VLANs.
+fn without_room(plan: &Plan) -> Option<Finding> {
+    let (routes, ends, room) = plan.without_room()?;
+    let [s, d] = ends.map(|end| plan.cluster().switch(end).name.as_str());
+    let message = format!(
+        "{routes} routes between switches, this one first, are not those of the lowest load: {room}, and those fit into none \
+         of these. With room for more VLANs the busiest link may carry less"
+    );
+    Some(Finding { kind: "no-room", object: format!("{s} {d}"), message })
 }
 
 /// Returns a note on how many primaries are longer than the shortest path, and why.

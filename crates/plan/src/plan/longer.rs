@@ -49,6 +49,20 @@ impl Plan {
         }
     }
 
+    /// How many routes between switches are not those that were chosen, as these fit into no tree, the ends of the first one,
+    /// and the limit in words; `None` where all fit.
+    #[must_use]
+    pub fn without_room(&self) -> Option<(usize, [SwitchId; 2], String)> {
+        let crowded = match &self.assignment {
+            Assignment::Updown(updown) => updown.crowded(),
+            Assignment::Minimal(minimal) => minimal.crowded(),
+            _ => &[],
+        };
+        let (source, d) = crowded.first()?;
+        let ends = [source / self.lanes(), *d].map(SwitchId);
+        Some((crowded.len(), ends, room(&self.cluster)))
+    }
+
     /// Whether the path chosen for two switches on a lane fits into no tree.
     pub(super) fn is_crowded(&self, s: SwitchId, d: SwitchId, lane: u32) -> bool {
         match &self.assignment {

@@ -39,7 +39,7 @@ pub(super) fn fewest(
         if let Some(mut routes) = assigned(graph, &links, &distances, &routes) {
             // Otherwise they are evened out when trees are given up.
             if routes.len() > ROUTES {
-                even_out(graph, &links, slowness, &mut routes);
+                even_out(graph, &links, (slowness, &[]), &mut routes);
             }
             tried.push((links, routes));
         }
@@ -73,7 +73,7 @@ pub(super) fn as_even(
         }
         let distances = hops.get_or_insert_with(|| distances(graph));
         let Some(mut routes) = assigned(graph, &links, distances, &best.1) else { continue };
-        even_out(graph, &links, slowness, &mut routes);
+        even_out(graph, &links, (slowness, &[]), &mut routes);
         if busiest(graph, &links, slowness, &routes) <= time {
             let links = fold(graph, links, (slowness, &[]), &mut routes, Prefer::Balance);
             best = (links, routes);

@@ -6,7 +6,7 @@ use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::Graph;
 use tresse_topology::cluster::Prefer;
 
-use crate::fold::TreeRoute;
+use crate::fold::{TreeRoute, even_out};
 use crate::left::{shortest_left, unreached};
 use crate::packing::{FirstFit, RouteList};
 use crate::routes::{
@@ -118,6 +118,9 @@ impl Minimal {
             placed[at].tree = tree.index();
         }
         left.sort_unstable();
+        if !left.is_empty() {
+            even_out(graph, &links, (&demand.slowness, &[]), &mut placed);
+        }
         // Beyond so many switches they were looked at above.
         let others = || if many { Vec::new() } else { others() };
         (links, placed) = match prefer {
@@ -179,6 +182,12 @@ impl Minimal {
     #[must_use]
     pub const fn lanes(&self) -> u32 {
         self.lanes
+    }
+
+    /// Sources (switch and lane) and destinations whose route fits into no tree, ascending.
+    #[must_use]
+    pub fn crowded(&self) -> &[(u32, u32)] {
+        &self.crowded
     }
 
     /// Whether the route of two switches on a lane fits into no tree. They use the shortest path that a tree has.

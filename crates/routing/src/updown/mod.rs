@@ -158,6 +158,12 @@ impl Updown {
         !self.tree_segments.is_empty()
     }
 
+    /// Sources (switch and lane) and destinations whose route fits into no tree, ascending.
+    #[must_use]
+    pub fn crowded(&self) -> &[(u32, u32)] {
+        &self.crowded
+    }
+
     /// Whether the route of two switches on a lane fits into no tree. They use the shortest path that a tree has.
     #[must_use]
     pub fn is_crowded(&self, s: SwitchId, d: SwitchId, lane: u32) -> bool {

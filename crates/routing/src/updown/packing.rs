@@ -7,7 +7,7 @@ use tresse_topology::{Channel, Graph};
 use super::pack::Packer;
 use super::spread::Spread;
 use super::tree_segment::TreeSegment;
-use crate::fold::{TreeRoute, fold};
+use crate::fold::{TreeRoute, even_out, fold};
 use crate::left::shortest_left;
 use crate::order::Order;
 use crate::packing::RouteList;
@@ -41,6 +41,9 @@ impl Packed {
             routes.push(TreeRoute { ends, pairs, tree: tree.index(), cut });
         });
         let up = order.ups(graph);
+        if !self.crowded.is_empty() {
+            even_out(graph, &links, (&demand.slowness, &up), &mut routes);
+        }
         let links = fold(graph, links, (&demand.slowness, &up), &mut routes, prefer);
         let mut folded = routes.into_iter();
         self.each_segment(demand, n, |_, _, _, tree| {

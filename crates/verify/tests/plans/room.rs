@@ -49,6 +49,24 @@ fn backups_alone_make_no_plan_fail() {
     assert_eq!(checked(torus(&[12, 12], Strategy::Dor, 2), 25).violations, []);
 }
 
+/// A fat tree that wants nine trees: with eight its links carry little more, with four more, and it is said.
+#[test]
+fn what_few_vlans_cost_is_little_and_said() {
+    let tree = |strategy, room| {
+        checked(Cluster::generated(TopologyShape::FatTree { k: 6 }, 0, 1, strategy, 1), room)
+    };
+    for strategy in [Strategy::Minimal, UPDOWN] {
+        for (room, most) in [(4, 108), (8, 60), (9, 51)] {
+            let report = tree(strategy, room);
+            let load = report.max_link_load;
+            assert!(load <= most, "{strategy:?} {room}: {load}");
+            assert!(report.violations.is_empty(), "{:?}", report.violations);
+            let said = report.notes.iter().any(|note| note.kind == "no-room");
+            assert_eq!(said, room < 9, "{strategy:?} {room}");
+        }
+    }
+}
+
 /// VIDs that the lock holds for trees before leave fewer for backups.
 #[test]
 fn backups_do_without_vids_that_the_lock_holds() {
