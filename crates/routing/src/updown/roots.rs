@@ -85,12 +85,23 @@ fn one_lane(graph: &Graph, root: Option<SwitchId>, demand: &SwitchDemand) -> One
         roots[..some].iter().map(|root| from(graph, *root, demand, rounds)).collect();
     let mut legal = false;
     if demand.transit.iter().any(|nodes| *nodes > 0) && sweeps(some) > 0 {
-        let (order, routes) = on_one_lane(graph, root, &demand.without_transit());
+        let without = demand.without_transit();
+        let (order, routes) = if some > 1 {
+            on_one_lane(graph, root, &without)
+        } else {
+            let root = root.map_or_else(|| best_first(graph, &without)[0], |root| root.0);
+            from(graph, root, &without, rounds)
+        };
         tried.push(from(graph, order.root(), demand, rounds));
         legal = are_minimal(graph, demand, &routes);
         tried.extend(legal.then_some((order, routes)));
     }
     let sweeps = sweeps(tried.len());
+    if some == 1 {
+        // Moving single routes takes longest, and is left for the best.
+        tried.sort_by_cached_key(|(_, routes)| routes.cost(demand));
+        tried.truncate(1);
+    }
     for (order, routes) in tried.iter_mut().filter(|_| sweeps > 0) {
         relieve(graph, &order.ups(graph), demand, routes, sweeps);
     }
