@@ -105,15 +105,15 @@ impl Failures {
 /// Why pairs are left without a backup of their own, and what changes it.
 fn why_not(plan: &Plan) -> &'static str {
     let cluster = plan.cluster();
-    if cluster.routing.lossless {
-        "lossless = true leaves out those with which channels could wait for each other in a circle"
-    } else if !plan.seeks_backups() {
+    if !plan.seeks_backups() {
         "with so many switches they are not sought; `strategy = \"dor\"` or \"pdor\" has some of them on a grid"
     } else if !cluster.kind.is_routed() && plan.specs().len() >= cluster.most_trees() {
         "no VLAN is left for one; raise `max_vlans` of the switches, or `range` in [vlans]"
     } else if matches!(cluster.routing.strategy, Strategy::Updown { .. } | Strategy::Transit { .. })
     {
         "up*/down* routing allows none; with another `root` it may"
+    } else if cluster.routing.lossless {
+        "lossless = true leaves out those with which channels could wait for each other in a circle"
     } else {
         "there are no cables for one that the strategy may take"
     }

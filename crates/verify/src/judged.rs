@@ -3,6 +3,7 @@
 
 use tresse_plan::{Longer, Plan};
 use tresse_topology::coordinates::too_small;
+use tresse_topology::vlan::Role;
 use tresse_topology::{Channel, Grid};
 
 use super::names::pair_name;
@@ -52,6 +53,9 @@ impl Judged {
 /// Returns a note on routes that are not the best ones, as there are too few VLANs.
 fn without_room(plan: &Plan) -> Option<Finding> {
     let (routes, ends, room) = plan.without_room()?;
+    if plan.count(Role::Primary) < plan.cluster().most_trees() {
+        return None;
+    }
     let [s, d] = ends.map(|end| plan.cluster().switch(end).name.as_str());
     let message = format!(
         "{routes} routes between switches, this one first, are not those of the lowest load: {room}, and those fit into none \
