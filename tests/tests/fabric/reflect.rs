@@ -278,7 +278,12 @@ fn found(mbits: u32) {
         [(0, 5301), (1, 5302)].map(|(at, port)| Flows::paced(&lab, &thirds[at], little, port));
     std::thread::sleep(Duration::from_secs(8));
     let beside_few = flows.best(1_000_000, window, 2.4 * nic) / nic;
-    let of_few = few.each_ref().map(|flows| flows.rate(10_000, window) / little);
+    // Detours give way and come back as a trial, and TCP takes a second or two to follow: the middle one of three windows.
+    let of_few = few.each_ref().map(|flows| {
+        let mut windows = [(); 3].map(|()| flows.rate(10_000, window) / little);
+        windows.sort_by(f64::total_cmp);
+        windows[1]
+    });
     drop(few);
     let guests = Flows::start(&lab, &other, 16);
     let beside = settled(&guests, 0.9 * nic);

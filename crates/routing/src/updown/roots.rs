@@ -5,13 +5,13 @@ use tresse_topology::Graph;
 
 use crate::detour::DetourSearch;
 use crate::order::Order;
-use crate::routes::{SwitchDemand, SwitchRoutes, balanced, on_lanes, relieve};
+use crate::routes::{SwitchDemand, SwitchRoutes, balanced, least_cost, on_lanes, relieve};
 
 /// Roots that are compared by a first set of routes, from so many sources where there are many, and of those the ones
 /// that are tried to the end.
 const ROOTS: usize = 256;
 const SOURCES: usize = 64;
-const SOME_ROOTS: usize = 16;
+const SOME_ROOTS: usize = 8;
 /// With more work for one search from each source, roots are compared by their loads alone.
 const SMALL: usize = 1 << 16;
 /// How often routes are taken up and laid anew.
@@ -22,7 +22,9 @@ const ROOT_WORK: usize = 1 << 24;
 /// How much work moving single routes may be, alike, for all roots that are tried to the end.
 const RELIEF: usize = 1 << 23;
 /// How much work those roots may have on one lane of which several are tried on more lanes.
-const LANE_WORK: usize = 1 << 15;
+const LANE_WORK: usize = 1 << 11;
+/// How often the bound sets its prices that tells which of these cannot be better.
+const BOUND_ROUNDS: i32 = 6;
 /// How often all routes are looked at for each power of the loads.
 const SWEEPS: usize = 8;
 
@@ -33,8 +35,17 @@ pub(super) fn choose(
     demand: &SwitchDemand,
 ) -> (Order, SwitchDemand, SwitchRoutes) {
     let OneLane { best, legal } = one_lane(graph, root, demand);
-    let ends = best.into_iter().take((LANE_WORK / demand.work()).max(1));
-    let mut ends: Vec<_> = ends.map(|best| spread(graph, best, demand)).collect();
+    let mut ends: Vec<(Order, SwitchDemand, SwitchRoutes)> = Vec::new();
+    let mut least = f64::INFINITY;
+    for (order, routes) in best.into_iter().take((LANE_WORK / demand.work()).max(1)) {
+        let hopeless = || least_cost(graph, &order.ups(graph), demand, BOUND_ROUNDS) >= least;
+        if least.is_finite() && hopeless() {
+            continue;
+        }
+        let end = spread(graph, (order, routes), demand);
+        least = least.min(end.2.cost(&end.1).0 as f64);
+        ends.push(end);
+    }
     if legal {
         let (order, on, routes) = choose(graph, root, &demand.without_transit());
         ends.push((order, SwitchDemand { lanes: on.lanes, ..demand.clone() }, routes));

@@ -12,6 +12,7 @@ mod families;
 mod growth;
 mod lines;
 mod mptcp;
+mod published;
 mod reflect;
 mod room;
 mod shapes;

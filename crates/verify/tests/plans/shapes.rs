@@ -14,7 +14,7 @@ const TRANSIT: Strategy = Strategy::Transit { root: None };
 const UPDOWN: Strategy = Strategy::Updown { root: None };
 
 /// The plan of an explicit fabric: by switch the nodes on it, cables with their rates, and `[routing]`.
-fn explicit(nodes: &[u32], cables: &[(u32, u32, &str)], routing: &str) -> Plan {
+pub(super) fn explicit(nodes: &[u32], cables: &[(u32, u32, &str)], routing: &str) -> Plan {
     let mut text =
         format!("[fabric]\ntopology = {{ kind = \"explicit\" }}\n[routing]\n{routing}\n");
     let mut ports = vec![0; nodes.len()];
@@ -48,7 +48,7 @@ fn explicit(nodes: &[u32], cables: &[(u32, u32, &str)], routing: &str) -> Plan {
     Plan::build(cluster).unwrap()
 }
 
-fn routing(strategy: &str, paths: u32) -> String {
+pub(super) fn routing(strategy: &str, paths: u32) -> String {
     format!("strategy = \"{strategy}\"\npaths = {paths}")
 }
 

@@ -1,0 +1,75 @@
+//! Published networks that were planned badly once: a router network of Rocketfuel (Spring et al., SIGCOMM 2002), and one of
+//! the Internet Topology Zoo (Knight et al., IEEE JSAC 2011). A line of the files is a cable: the numbers of two switches.
+
+use std::collections::BTreeSet;
+
+use tresse_base::id::SwitchId;
+use tresse_plan::Plan;
+use tresse_topology::Channel;
+use tresse_verify as verify;
+
+use super::shapes::{explicit, routing};
+
+fn cables(text: &str) -> Vec<(u32, u32, &'static str)> {
+    let cable = |line: &str| {
+        let (a, b) = line.split_once(' ').unwrap();
+        (a.parse().unwrap(), b.parse().unwrap(), "1G")
+    };
+    text.lines().map(cable).collect()
+}
+
+/// The first choice of a root led to 837 pairs on one cable, and s050 to 753.
+#[test]
+fn rocketfuel_6461_has_the_root_of_the_lowest_load() {
+    let plan = explicit(&[1; 138], &cables(include_str!("rf6461.txt")), &routing("updown", 1));
+    let load = verify::check(&plan).max_link_load;
+    assert!(load <= 700, "{load}");
+}
+
+/// Backups shared a switch with their primary for 364 pairs under `minimal` and 944 under `stp`.
+#[test]
+fn backups_on_xspedius_share_a_switch_only_where_they_must() {
+    let cables = cables(include_str!("xspedius.txt"));
+    for strategy in ["minimal", "stp"] {
+        let plan = explicit(&[2; 34], &cables, &routing(strategy, 2));
+        let (mut shared, mut forced) = (0, 0);
+        for (s, d) in plan.pairs() {
+            let walked: Vec<Vec<Channel>> =
+                plan.paths(s, d).iter().map(|path| walked(&plan, path)).collect();
+            let [primary, backup] = &walked[..] else { continue };
+            let own: BTreeSet<u32> = inner(&plan, primary);
+            if inner(&plan, backup).is_disjoint(&own) {
+                continue;
+            }
+            shared += 1;
+            let ends = [s, d].map(|node| plan.cluster().node(node).nics[0].switch);
+            forced += usize::from(!has_way(&plan, ends, &own));
+        }
+        assert_eq!(shared, forced, "{strategy}");
+    }
+}
+
+fn walked(plan: &Plan, path: &tresse_topology::path::Path) -> Vec<Channel> {
+    let mut channels = Vec::new();
+    path.segments.iter().for_each(|segment| plan.walk(segment, &mut channels));
+    channels
+}
+
+/// The switches between the ends.
+fn inner(plan: &Plan, channels: &[Channel]) -> BTreeSet<u32> {
+    channels.iter().skip(1).map(|c| plan.graph().tail(*c)).collect()
+}
+
+/// Whether cables join two switches without the others of `avoided`.
+fn has_way(plan: &Plan, [s, d]: [SwitchId; 2], avoided: &BTreeSet<u32>) -> bool {
+    let (mut seen, mut open) = (BTreeSet::from([s.0]), vec![s.0]);
+    while let Some(u) = open.pop() {
+        for c in plan.graph().out(u) {
+            let v = plan.graph().head(c);
+            if !avoided.contains(&v) && seen.insert(v) {
+                open.push(v);
+            }
+        }
+    }
+    seen.contains(&d.0)
+}
