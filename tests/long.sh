@@ -22,23 +22,20 @@ built=${CARGO_TARGET_DIR:-target}/debug
 CHANGES_ROUNDS=${CHANGES_ROUNDS:-20}
 SEVERAL_ROUNDS=${SEVERAL_ROUNDS:-20}
 SOAK_SECONDS=${SOAK_SECONDS:-600}
-export CHANGES_ROUNDS SEVERAL_ROUNDS SOAK_SECONDS
-
-tests() {
-    cargo test --workspace --locked "$@"
-}
+STAGE_LIMIT=${STAGE_LIMIT:-5400}
+export CHANGES_ROUNDS SEVERAL_ROUNDS SOAK_SECONDS STAGE_LIMIT
 
 here() {
-    stage 'failures by computation' tests --lib -- --ignored long_whoever
+    stage 'failures by computation' $tests --lib -- --ignored long_whoever
     stage 'soak: P-Mesh' tests/soak.sh pmesh
     stage 'soak: direct torus' tests/soak.sh direct-torus
     stage 'changes of plan' tests/changes.sh here
     stage 'several failures' tests/several.sh here
     stage 'rollouts that break' tests/halfway.sh here ring-4 pmesh-3x3
     stage 'an older release' tests/old-release.sh
-    stage 'labs without VLANs' tests --test fabric -- long_routed_
+    stage 'labs without VLANs' $tests --test fabric -- long_routed_
     stage 'killed at every step' env TRESSE_EVERY_STEP=1 \
-        cargo test --workspace --locked --test node -- flat_killed_at_any_step
+        $tests --test node -- flat_killed_at_any_step
     stage 'package by cargo-deb' systemd/package.sh --cargo-deb "$built"
 }
 
@@ -48,16 +45,16 @@ vm() {
     stage 'vm: changes of plan' tests/changes.sh vm
     stage 'vm: several failures' env SEVERAL_ROUNDS="${SEVERAL_VM_ROUNDS:-5}" tests/several.sh vm
     stage 'vm: 64 switches' "$built/grids" "${GRID:-torus-4x4x4}"
-    stage 'vm: power cuts' tests --test node -- long_power_
+    stage 'vm: power cuts' $tests --test node -- long_power_
     host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
     export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
     stage 'vm: a node' env TRESSE_EVERY_STEP=1 \
-        cargo test --workspace --locked --test node -- long_ --skip long_power_
-    stage 'vm: labs' tests --test fabric -- long_ --skip long_routed_
+        $tests --test node -- long_ --skip long_power_
+    stage 'vm: labs' $tests --test fabric -- long_ --skip long_routed_
 }
 
 # The lane beside has what this one has built.
-[ -n "${LANE:-}" ] || stage build tests --tests --no-run || {
+[ -n "${LANE:-}" ] || stage build $tests --tests --no-run || {
     stages_end
     exit 1
 }
@@ -65,10 +62,10 @@ vm() {
 beside=
 case $lanes in
 *here*vm*)
-    # A session of its own, so that it can be ended with all that it started.
+    # A session of its own: what ends this one by its terminal is not for that one.
     LANE=vm setsid tests/long.sh vm &
     beside=$!
-    trap 'kill -TERM -- "-$beside" 2>/dev/null; exit 130' INT TERM HUP
+    trap 'stage_kill; kill -TERM "$beside" 2>/dev/null; exit 130' INT TERM HUP
     here
     wait "$beside"
     ;;

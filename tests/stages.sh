@@ -1,9 +1,13 @@
 # Read by scripts that run many tests: every stage runs, and a table at the end says how long each took
 # and whether all went well.
 #
-#   stage NAME COMMAND...   runs a stage. Exit code 77: it cannot run on this machine, which fails
-#                           where CI=true.
+#   stage NAME COMMAND...   runs a stage: a program and its arguments. Exit code 77: it cannot run on this
+#                           machine, which fails where CI=true. After STAGE_LIMIT seconds it is ended, with all
+#                           that it started in its process group, and has failed.
 #   stages_end              the table; fails where a stage failed
+#   stage_kill              ends the stage that runs: what SIGINT, SIGTERM and SIGHUP do, and traps of scripts
+#   $tests                  runs tests; the same packages in every call: others would have other features, and
+#                           compile anew
 #
 # A lane is such a script that runs beside another one, with `LANE=name` in its environment: it shows what
 # a stage said when that has ended. `STAGES`, one file for all lanes, holds a line for each stage. What the
@@ -15,38 +19,61 @@ if [ -z "${STAGES:-}" ]; then
     export STAGES STAGES_BEGAN
 fi
 
+tests='cargo test --workspace --locked'
+
 stage() {
     stage_name=$1
     shift
     stage_began=$(date +%s)
     echo "== stage $stage_name${LANE:+ (beside)}"
     stage_said=$STAGES.${LANE:-here}
-    if [ -n "${LANE:-}" ]; then
-        "$@" >"$stage_said" 2>&1
-        stage_code=$?
+    : >"$stage_said"
+    # Waiting, unlike a program in the foreground, lets traps act at once.
+    timeout --kill-after 30 "${STAGE_LIMIT:-2400}" "$@" >"$stage_said" 2>&1 &
+    stage_pid=$!
+    stage_tail=
+    if [ -z "${LANE:-}" ]; then
+        tail --lines +1 --follow --pid "$stage_pid" --sleep-interval 0.2 "$stage_said" &
+        stage_tail=$!
+    fi
+    wait "$stage_pid"
+    stage_code=$?
+    stage_pid=
+    if [ -n "$stage_tail" ]; then
+        wait "$stage_tail"
+    else
         echo "== stage $stage_name said"
         cat "$stage_said"
-    else
-        { "$@" 2>&1; echo $? >"$stage_said.code"; } | tee "$stage_said"
-        stage_code=$(cat "$stage_said.code")
     fi
     case $stage_code in
     0) stage_result=ok ;;
     77) if [ "${CI:-}" = true ]; then stage_result='FAILED: not run'; else stage_result='not run'; fi ;;
     *)
         stage_result=FAILED
+        # What timeout(1) says where it had to end a program, politely or not.
+        case $stage_code in 124 | 137) stage_result='FAILED: not done in time' ;; esac
         printf '\n== stage %s failed; it ended with\n' "$stage_name" >>"$STAGES.failed"
         tail -n 60 "$stage_said" >>"$STAGES.failed"
         printf '%s:\n' "$stage_name" >>"$STAGES.last"
         tail -n 5 "$stage_said" | cut -c -300 >>"$STAGES.last"
         ;;
     esac
-    rm -f "$stage_said" "$stage_said.code"
+    rm -f "$stage_said"
     stage_seconds=$(($(date +%s) - stage_began))
     printf '%s|%s|%s|%s\n' "$stage_name" "$stage_seconds" "$stage_result" "${LANE:-}" >>"$STAGES"
     echo "== stage $stage_name: $stage_result after $stage_seconds s"
     [ "$stage_code" = 0 ]
 }
+
+stage_kill() {
+    [ -n "${stage_pid:-}" ] || return 0
+    kill -TERM "$stage_pid" 2>/dev/null
+    if [ -n "${LANE:-}" ]; then
+        echo "== stage $stage_name is ended; it said last"
+        tail -n 20 "$stage_said"
+    fi
+}
+trap 'stage_kill; exit 130' INT TERM HUP
 
 stages_end() {
     [ ! -e "$STAGES.failed" ] || cat "$STAGES.failed"

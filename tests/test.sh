@@ -9,12 +9,7 @@ cd "$(dirname "$0")/.."
 lanes=${1:-here vm}
 built=${CARGO_TARGET_DIR:-target}/debug
 
-# The same packages and targets in every call: other ones would have other features, and compile anew.
-tests() {
-    cargo test --workspace --locked "$@"
-}
-
-stage build tests --tests --no-run || {
+stage build $tests --tests --no-run || {
     stages_end
     exit 1
 }
@@ -22,26 +17,26 @@ stage build tests --tests --no-run || {
 beside=
 case $lanes in
 *here*vm*)
-    # A session of its own, so that it can be ended with all that it started.
+    # A session of its own: what ends this one by its terminal is not for that one.
     LANE=vm setsid tests/vm.sh &
     beside=$!
-    trap 'kill -TERM -- "-$beside" 2>/dev/null; exit 130' INT TERM HUP
+    trap 'stage_kill; kill -TERM "$beside" 2>/dev/null; exit 130' INT TERM HUP
     ;;
 vm) tests/vm.sh ;;
 esac
 
 case $lanes in
 *here*)
-    stage 'units and command line' tests --lib --bin tresse --test cli --test plans --test problem_kinds \
+    stage 'units and command line' $tests --lib --bin tresse --test cli --test plans --test problem_kinds \
         --test arrows --test methods --test verifier --test workspace --test lanes --test kernel --test start --test openvswitch -- --skip vm_
-    stage 'labs without VLANs' tests --test fabric -- routed_ --skip long_
+    stage 'labs without VLANs' $tests --test fabric -- routed_ --skip long_
     stage 'changes without VLANs' tests/changes.sh here ring-grown pmesh-3x3 flat24
     stage 'several failures' env SEVERAL_ROUNDS=3 \
         tests/several.sh here ring-6 full-mesh-5 direct-torus-3x3 pmesh-3x4 flat24
     stage 'rollouts that break' env \
         HALFWAY_ONLY='settled/daemon-killed some-installed/daemon-hung/ begun/second-operator' \
         tests/halfway.sh here ring-4
-    stage 'a node without VLANs' tests --test node -- flat_
+    stage 'a node without VLANs' $tests --test node -- flat_
     stage 'systemd: files' systemd/check.sh
     stage 'systemd: daemon' systemd/boot.sh "$built"
     stage 'systemd: package' systemd/package.sh "$built"

@@ -7,22 +7,25 @@
 
 use std::hint::black_box;
 use std::sync::LazyLock;
-use std::thread::available_parallelism;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
-/// A time limit that is extended on a slow machine. Call [`Deadline::is_over`] often: each call measures
-/// how slow the machine is at that moment.
+/// A time limit that is extended on a slow machine, by no more than five minutes. Call [`Deadline::is_over`] often: each
+/// call measures how slow the machine is at that moment.
 #[derive(Debug)]
 pub struct Deadline {
     left: f64,
     last: Instant,
+    end: Instant,
 }
 
 impl Deadline {
     /// In so many seconds of an idle, fast machine.
     #[must_use]
     pub fn after(time: Duration) -> Self {
-        Self { left: time.as_secs_f64(), last: Instant::now() }
+        let last = Instant::now();
+        Self { left: time.as_secs_f64(), last, end: last + time + MOST_EXTENDED }
     }
 
     /// Is the time over?
@@ -30,7 +33,7 @@ impl Deadline {
         let now = Instant::now();
         self.left -= now.duration_since(self.last).as_secs_f64() / slowness();
         self.last = now;
-        self.left <= 0.0
+        self.left <= 0.0 || now >= self.end
     }
 }
 
@@ -58,23 +61,31 @@ pub fn wait<T, E>(
         if seen.is_ok() || deadline.is_over() {
             return seen;
         }
-        std::thread::sleep(pause.mul_f64(slowness().min(LAZIEST)));
+        thread::sleep(pause.mul_f64(slowness().min(LAZIEST)));
     }
 }
 
 /// Measures how long a test takes, and prints this time and the test's name on standard error when
-/// dropped.
+/// dropped; before that it names a test that runs for very long, as that may be one that never ends.
 #[derive(Debug)]
 pub struct Stopwatch {
     test: String,
     begin: Instant,
+    _running: Sender<()>,
 }
 
 impl Stopwatch {
     /// Begins to measure the test of that name.
     #[must_use]
     pub fn start(test: &str) -> Self {
-        Self { test: test.to_owned(), begin: Instant::now() }
+        let (running, ended) = mpsc::channel();
+        let name = test.to_owned();
+        thread::spawn(move || {
+            if ended.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("{name} still runs after {} s", LONG.as_secs());
+            }
+        });
+        Self { test: test.to_owned(), begin: Instant::now(), _running: running }
     }
 }
 
@@ -94,6 +105,10 @@ pub fn slowness() -> f64 {
 
 /// Even a machine that is swamped gets on.
 const MOST: f64 = 40.0;
+/// What is not so by then never will be: a test that fails is told before all that follow have run out of time.
+const MOST_EXTENDED: Duration = Duration::from_secs(300);
+/// What runs for longer is worth naming.
+const LONG: Duration = Duration::from_secs(240);
 /// How many times longer pauses get.
 const LAZIEST: f64 = 8.0;
 /// What [`work`] takes on a fast processor, without optimisation of this crate.

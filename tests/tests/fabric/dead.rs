@@ -1,5 +1,6 @@
 //! What becomes of packets for a node that is dead, on fabrics without VLANs.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -54,11 +55,13 @@ fn refused(text: &str, how: &[&str]) {
     let others: Vec<NodeId> = lab.now.nodes().filter(|node| *node != dead).collect();
     let sniffers: Vec<Sniffer> =
         others.iter().map(|node| Sniffer::start(&lab, *node, "any")).collect();
-    let sender = lab.inside(lab.now.node(others[0]), || {
+    let mut sender = lab.inside(lab.now.node(others[0]), || {
         let mut command = Command::new("python3");
         command.args(["-u", "-c", SENDER, &to]).stdout(Stdio::piped()).spawn().unwrap()
     });
-    std::thread::sleep(Duration::from_secs(1));
+    let mut output = BufReader::new(sender.stdout.take().unwrap()).lines().map(Result::unwrap);
+    // It takes a while to start where the machine is busy.
+    let before: Vec<String> = output.by_ref().take(50).collect();
     let failed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
     assert!(lab.verb(&[&["fail"], how, &[&name]].concat()).1);
     let begun = Instant::now();
@@ -68,9 +71,9 @@ fn refused(text: &str, how: &[&str]) {
         others.iter().find(|node| !knows(node)).map_or(Ok(()), |node| Err(lab.now.node(*node)))
     });
     let all_know = begun.elapsed();
-    let output = String::from_utf8(sender.wait_with_output().unwrap().stdout).unwrap();
-    let sent: Vec<(f64, bool)> = output.lines().map(|line| parsed(line).unwrap()).collect();
-    assert_eq!(sent.len(), 500);
+    let sent: Vec<(f64, bool)> =
+        before.into_iter().chain(output).map(|line| parsed(&line).unwrap()).collect();
+    assert!(sender.wait().unwrap().success() && sent.len() == 500);
     std::thread::sleep(Duration::from_millis(500));
     // Received by somebody else: outgoing ones are seen too, and count once.
     let mut seen = vec![0; sent.len()];
