@@ -83,25 +83,48 @@ impl Paths {
         self.primaries.into_trees()
     }
 
-    /// Backup trees that no path uses, ascending. Not sought where not every tree is tried for every pair, nor in large
-    /// fabrics. Without them all paths are the same, as the order of the other trees decides between equals.
-    pub(crate) fn unused_backups(&self) -> Vec<TreeId> {
-        let backup = |tree: &TreeId| self.specs[tree.index()].role == Role::Backup;
-        let mut unused: Vec<TreeId> =
-            (0..self.specs.len()).map(TreeId::from).filter(backup).collect();
-        let many = self.cluster.nodes.len() > MOST_NODES || self.specs.len() > ALL_TREES;
-        if many {
-            return Vec::new();
+    /// The trees that some path uses, those that carry primaries or their siblings first, and the others as backup trees;
+    /// `None` where that is what there is. Not sought where not every tree is tried for every pair, nor in large fabrics.
+    /// The order of trees decides between equals, so it stays as it is.
+    pub(crate) fn trees_in_use(&self) -> Option<Vec<(TreeId, Role)>> {
+        if self.cluster.nodes.len() > MOST_NODES || self.specs.len() > ALL_TREES {
+            return None;
         }
+        // Where nodes have one NIC, every pair of switches that has a route needs it.
+        let several = self.cluster.nodes.iter().any(|node| node.nics.len() > 1);
+        let doubtful = several && self.assignment.may_keep_some();
+        let known = |role| (role == Role::Primary && !doubtful).then_some(role);
+        let mut found: Vec<Option<Role>> = self.specs.iter().map(|spec| known(spec.role)).collect();
+        let expected = |found: &[Option<Role>]| {
+            found.iter().zip(&self.specs).all(|(found, spec)| *found == Some(spec.role))
+        };
         for (src, dst) in self.pairs() {
-            if unused.is_empty() {
-                break;
+            if expected(&found) {
+                return None;
             }
-            for segment in self.paths(src, dst).iter().flat_map(|path| &path.segments) {
-                unused.retain(|tree| *tree != segment.tree);
+            for path in self.paths(src, dst) {
+                for segment in &path.segments {
+                    let Some(role) = found.get_mut(segment.tree.index()) else { continue };
+                    if path.weight > 0 {
+                        *role = Some(Role::Primary);
+                    } else if role.is_none() {
+                        *role = Some(Role::Backup);
+                    }
+                }
             }
         }
-        unused
+        // A node alone has no paths.
+        if let Some(first) = found.first_mut().filter(|_| self.cluster.nodes.len() < 2) {
+            *first = Some(Role::Primary);
+        }
+        let with = |role| {
+            let trees = found.iter().enumerate();
+            trees
+                .filter(move |(_, found)| **found == Some(role))
+                .map(move |(k, _)| (k.into(), role))
+        };
+        let kept: Vec<_> = with(Role::Primary).chain(with(Role::Backup)).collect();
+        (!expected(&found)).then_some(kept)
     }
 
     /// The figures of the linear program that chose the detours. The optimum is the program's own word: no proof.

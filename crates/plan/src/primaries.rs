@@ -105,7 +105,11 @@ impl Primaries {
         let mut fewest = u32::MAX;
         for i in 0..a * b {
             let segments = self.segments((src, i % a), (dst, i / a));
-            let hops = segments.iter().map(|s| self.hops(s)).sum();
+            let [from, to] =
+                [(src, i % a), (dst, i / a)].map(|(node, nic)| &self.cluster.node(node).nics[nic]);
+            let given_up = self.hops_given_up(from.switch, to.switch, self.lane(from, to));
+            let hops =
+                given_up.unwrap_or_else(|| segments.iter().map(|s| self.hops(s)).sum::<u32>());
             if hops < fewest {
                 best.clear();
                 fewest = hops;

@@ -3,9 +3,11 @@
 
 mod backup;
 mod blocks;
+mod keep;
 mod lay;
 mod turns;
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
@@ -37,6 +39,8 @@ pub struct Trees {
     pub(crate) specs: Vec<TreeSpec>,
     /// Where the plan is lossless and not by up*/down* routing, whose paths are legal in any tree: the turns of backups.
     turns: Option<Turns>,
+    /// By pair of switches and lane.
+    given_up: BTreeMap<(SwitchId, SwitchId, u32), u32>,
     /// By tree, once it is built.
     built: Vec<OnceLock<Tree>>,
 }
@@ -52,18 +56,10 @@ impl Trees {
         backup
     }
 
-    /// Without some of the backup trees, ascending.
-    pub(crate) fn without(mut self, backups: &[TreeId]) -> Self {
-        for tree in backups.iter().rev() {
-            self.specs.remove(tree.index());
-            self.built.remove(tree.index());
-        }
-        for (k, spec) in self.specs.iter_mut().enumerate() {
-            if spec.role == Role::Backup {
-                spec.name = format!("T{k}");
-            }
-        }
-        self
+    /// The hops that a route between two switches had in a tree that was given up, as no node uses it: nodes choose their
+    /// NICs as if it were there, so that they choose the same when other nodes come that do use it.
+    pub(crate) fn hops_given_up(&self, s: SwitchId, d: SwitchId, lane: u32) -> Option<u32> {
+        self.given_up.get(&(s, d, lane)).copied()
     }
 
     /// Whether a backup may take a path. In a lossless plan the channel dependency graph stays without a cycle.

@@ -8,7 +8,8 @@ use tresse_topology::cluster::Cluster;
 /// forward frames for other nodes (transit nodes).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balance {
-    /// By switch: the number of nodes whose first NIC is on it.
+    /// By switch: the number of nodes on it. A node with several NICs is counted on the switch of each, by its share:
+    /// all counts have a common factor, so that every share is a whole number.
     pub nodes: Vec<u64>,
     /// By switch: the number of possible transit nodes with any NIC on it.
     pub transit: Vec<u64>,
@@ -19,14 +20,29 @@ impl Balance {
     #[must_use]
     pub fn of(cluster: &Cluster) -> Self {
         let mut nodes = vec![0; cluster.switches.len()];
-        for nic in cluster.nodes.iter().filter_map(|node| node.nics.first()) {
-            // Where nodes route, their NICs are on no switch.
-            if let Some(here) = nodes.get_mut(nic.switch.index()) {
-                *here += 1;
+        let whole = Self::whole(cluster);
+        for node in &cluster.nodes {
+            for nic in &node.nics {
+                // Where nodes route, their NICs are on no switch.
+                if let Some(here) = nodes.get_mut(nic.switch.index()) {
+                    *here += whole / node.nics.len() as u64;
+                }
             }
         }
         let transit = cluster.transit_nodes().iter().map(|nodes| nodes.len() as u64).collect();
         Self { nodes, transit }
+    }
+
+    /// What a node counts for that has all its NICs on one switch: the least common multiple of the numbers of NICs.
+    pub(crate) fn whole(cluster: &Cluster) -> u64 {
+        let gcd = |mut a: u64, mut b: u64| {
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        let counts = cluster.nodes.iter().map(|node| node.nics.len().max(1) as u64);
+        counts.fold(1, |all, count| all / gcd(all, count) * count)
     }
 
     /// Whether every switch that had transit nodes has one now, and moving a quarter of the nodes would

@@ -10,6 +10,7 @@ mod detour;
 pub mod direct;
 mod dor;
 mod fold;
+mod keep;
 mod left;
 pub mod lines;
 mod minimal;
@@ -25,6 +26,7 @@ pub mod xy;
 pub use backup_trees::{legal_trees, woven_tree};
 pub use balance::Balance;
 pub use detour::DetourSearch;
+use keep::Kept;
 pub use minimal::Minimal;
 use minimal::TreeSet;
 pub use routes::SwitchDemand;
@@ -189,6 +191,23 @@ impl Assignment {
                     _ => "explicit",
                 },
             }),
+        }
+    }
+
+    /// Whether routes may take any tree.
+    #[must_use]
+    pub const fn may_keep_some(&self) -> bool {
+        matches!(self, Self::Minimal(_) | Self::Updown(_))
+    }
+
+    /// Keeps these trees alone, at least one, and numbers them by their place here. Routes in others take the shortest way
+    /// that one of them has. `links`: of those that are kept. Nothing where routes may not take any tree.
+    pub fn keep(&mut self, graph: &Graph, trees: &[TreeId], links: &[Vec<LinkId>]) {
+        let kept = Kept::new(graph, trees, links);
+        match self {
+            Self::Minimal(minimal) => minimal.keep(&kept),
+            Self::Updown(updown) => updown.keep(&kept),
+            _ => {}
         }
     }
 

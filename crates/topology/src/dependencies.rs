@@ -37,6 +37,12 @@ impl Dependencies {
         self.bits[(self.base[from as usize] + bit / 64) as usize] |= 1 << (bit % 64);
     }
 
+    /// Removes a dependency.
+    pub fn remove(&mut self, from: Channel, to: Channel) {
+        let bit = to - self.origin[from as usize];
+        self.bits[(self.base[from as usize] + bit / 64) as usize] &= !(1 << (bit % 64));
+    }
+
     /// Whether some path uses `to` right after `from`.
     #[must_use]
     pub fn contains(&self, from: Channel, to: Channel) -> bool {

@@ -50,7 +50,7 @@ impl Plan {
             demand = demand.without_transit();
         }
         let rounds = (WORK / demand.work()).min(ROUNDS);
-        if rounds < FEW || demand.own() == 0 || cluster.routing.choice == Choice::Paper {
+        if rounds < FEW || demand.own == 0 || cluster.routing.choice == Choice::Paper {
             return None;
         }
         let (up, paths) = match &self.assignment {

@@ -45,7 +45,7 @@ use crate::trees::Trees;
 use crate::vids::Vids;
 
 /// Incremented whenever the same input gives another plan than before.
-const PLANNER: u32 = 8;
+const PLANNER: u32 = 9;
 
 /// The plan of a cluster: its VLAN trees and [`Paths`], with the VIDs of the trees, the addresses of nodes and NICs,
 /// and the labels of transit nodes.
@@ -117,11 +117,8 @@ impl Plan {
         let (paths, vids) = loop {
             let (with_vids, vids) = Vids::allocate(trees, lock)?;
             let paths = Paths::new(Primaries::new(with_vids, &addresses)?);
-            let unused = paths.unused_backups();
-            if unused.is_empty() {
-                break (paths, vids);
-            }
-            trees = paths.into_trees().without(&unused);
+            let Some(kept) = paths.trees_in_use() else { break (paths, vids) };
+            trees = paths.into_trees().keep(&kept);
         };
         paths.check_mtu(&addresses)?;
         let numbers = Numbers { addresses: &addresses, vids: &vids };

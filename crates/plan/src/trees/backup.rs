@@ -3,6 +3,7 @@
 //! carry no primary.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use tresse_base::id::{LinkId, SwitchId, TreeId};
@@ -18,6 +19,8 @@ use super::turns::Turns;
 const MOST_PATHS: usize = 1 << 21;
 /// The most pairs of switches times channels for which detours are sought that close no cycle of channels.
 const MOST_TURNS: usize = 1 << 29;
+/// The most ways in trees, of pairs of switches, that are looked at for the turns that backups take.
+const MOST_WAYS: usize = 1 << 19;
 /// The largest number of trees for which every tree is tried for the backup of a pair; beyond it, only likely ones.
 pub(crate) const ALL_TREES: usize = 64;
 /// The most switches for which trees around each of them compete with those woven for pairs.
@@ -33,36 +36,126 @@ struct Open {
 }
 
 impl Trees {
-    /// Further trees so that pairs have disjoint backups where the fabric allows; greedily the tree that helps most of the
-    /// pairs that are left, until none helps any.
-    pub(super) fn backup_trees(&mut self) -> Vec<TreeSpec> {
+    /// Further trees so that pairs have disjoint backups where the fabric allows.
+    pub(super) fn add_backup_trees(&mut self) {
         let homes = self.homes();
-        if self.cluster.routing.lossless && self.updown_order().is_none() {
-            self.turns = Turns::new(&self.graph, self.primary_turns(&homes));
-        }
-        let mut open = Vec::new();
-        if self.seeks_backups() {
-            let mut turns = self.turns.take();
-            open = self.open_paths(&homes, turns.as_mut());
-            self.turns = turns;
-        }
-        let legal = self.updown_order();
+        let legal = self.updown_order().is_some();
+        let restricted = self.cluster.routing.lossless && !legal;
+        let primaries = restricted.then(|| self.primary_turns(&homes));
+        self.turns = primaries.clone().and_then(|turns| Turns::new(&self.graph, turns));
         if !self.seeks_backups() {
-            let mut combs = if legal.is_some() { Vec::new() } else { self.reverse_combs() };
+            let mut combs = if legal { Vec::new() } else { self.reverse_combs() };
             combs.truncate(self.spare_vids());
-            return combs;
+            self.add(combs.into_iter().map(|comb| comb.links));
+            return;
         }
-        let spec = |k: usize, links| TreeSpec {
-            name: format!("T{}", self.specs.len() + k),
-            role: Role::Backup,
-            links,
+        self.add_trees_for(&homes);
+        // Turns that no backup takes in the end are in the way of others.
+        let taken = primaries.and_then(|turns| self.taken_turns(&homes, turns));
+        if taken.is_some() {
+            self.turns = taken;
+            self.add_trees_for(&homes);
+        }
+    }
+
+    /// Trees for the pairs without a backup.
+    fn add_trees_for(&mut self, homes: &BTreeSet<SwitchId>) {
+        let mut turns = self.turns.take();
+        let open = self.open_paths(homes, turns.as_mut());
+        self.turns = turns;
+        match self.updown_order() {
+            Some(order) => {
+                let detours: Vec<_> = open.into_iter().map(|open| open.detour).collect();
+                let trees = legal_trees(&self.graph, order, &detours, self.spare_vids());
+                self.add(trees.into_iter().map(TreeLinks::Links));
+            }
+            None => {
+                let chosen = self.helpful_trees(open);
+                self.add(chosen);
+            }
+        }
+    }
+
+    /// The turns of the primaries, of the best backups whose turns may be taken now, and then of backups that close no
+    /// cycle with all these. `None` where every turn may be taken, or where there are too many pairs.
+    fn taken_turns(&self, homes: &BTreeSet<SwitchId>, primaries: Dependencies) -> Option<Turns> {
+        let allowed = self.turns.as_ref()?;
+        let trees = self.specs.len();
+        let pairs = homes.iter().flat_map(|s| homes.iter().map(move |d| (*s, *d)));
+        let lanes = 0..self.lanes();
+        let pairs = pairs.flat_map(|(s, d)| lanes.clone().map(move |lane| (s, d, lane)));
+        if trees > ALL_TREES || homes.len().pow(2) * lanes.len() * trees > MOST_WAYS {
+            return None;
+        }
+        let mut taken = Turns::new(&self.graph, primaries)?;
+        let mut better = Vec::new();
+        for (number, (s, d, lane)) in pairs.filter(|(s, d, _)| s != d).enumerate() {
+            let primary = self.between(s, d, lane);
+            let mut before = primary.clone();
+            for rank in 1..self.cluster.routing.paths {
+                let ways = self.ways((s, d), &primary, &before);
+                let best = ways.iter().position(|(_, way)| allowed.allow(way));
+                if let Some(best) = best {
+                    taken.take(&ways[best].1).expect("part of what closes no cycle");
+                    before.extend(&ways[best].1);
+                }
+                let least = best.map_or((u32::MAX, u32::MAX), |best| ways[best].0);
+                let others = ways.into_iter().filter(|(shared, _)| *shared < least);
+                better.extend(others.map(|(shared, way)| (shared, rank, number, way)));
+                if best.is_none() {
+                    break;
+                }
+            }
+        }
+        // One of each pair, the most disjoint ones first.
+        better.sort_by_key(|(shared, rank, number, _)| (*shared, *rank, *number));
+        let mut done = BTreeSet::new();
+        for (_, rank, number, way) in better {
+            if !done.contains(&(rank, number)) && taken.take(&way).is_ok() {
+                done.insert((rank, number));
+            }
+        }
+        Some(taken)
+    }
+
+    /// The ways between two switches in all trees, without those that need all links of the primary, those first that share
+    /// the fewest links and then switches with `before`.
+    fn ways(
+        &self,
+        (s, d): (SwitchId, SwitchId),
+        primary: &[Channel],
+        before: &[Channel],
+    ) -> Vec<((u32, u32), Vec<Channel>)> {
+        let link = |c: &Channel| self.graph.link(*c);
+        let shared = |way: &[Channel]| {
+            let links = way.iter().filter(|c| before.iter().any(|b| link(b) == link(c))).count();
+            let inner = way[..way.len().saturating_sub(1)].iter();
+            let head = |c: &Channel| self.graph.head(*c);
+            let switches = inner.filter(|c| before.iter().any(|b| head(b) == head(c))).count();
+            (links as u32, switches as u32)
         };
-        if let Some(order) = legal {
-            let detours: Vec<_> = open.into_iter().map(|open| open.detour).collect();
-            let trees = legal_trees(&self.graph, order, &detours, self.spare_vids());
-            let links = trees.into_iter().map(TreeLinks::Links).enumerate();
-            return links.map(|(k, links)| spec(k, links)).collect();
+        let mut ways = Vec::new();
+        for tree in (0..self.specs.len()).map(TreeId::from) {
+            let mut way = Vec::new();
+            self.tree(tree).walk(&self.graph, s, d, &mut way);
+            if !primary.iter().all(|c| way.iter().any(|other| link(other) == link(c))) {
+                ways.push((shared(&way), way));
+            }
         }
+        ways.sort_by_key(|(shared, way)| (*shared, way.len()));
+        ways
+    }
+
+    fn add(&mut self, links: impl IntoIterator<Item = TreeLinks>) {
+        for links in links {
+            let name = format!("T{}", self.specs.len());
+            self.specs.push(TreeSpec { name, role: Role::Backup, links });
+        }
+        self.built.resize_with(self.specs.len(), OnceLock::new);
+    }
+
+    /// Greedily the tree that helps most of the pairs that are left, until none helps any.
+    fn helpful_trees(&self, mut open: Vec<Open>) -> Vec<TreeLinks> {
         let mut candidates: Vec<TreeLinks> =
             self.reverse_combs().into_iter().map(|t| t.links).collect();
         if self.graph.switches() <= ALL_ROOTS {
@@ -90,7 +183,7 @@ impl Trees {
             });
             let tree = self.tree_of(&links);
             open.retain(|open| !helps(&tree, open, &mut channels));
-            chosen.push(spec(chosen.len(), links));
+            chosen.push(links);
         }
         chosen
     }
@@ -103,7 +196,7 @@ impl Trees {
     }
 
     /// The switches that any NIC is on.
-    fn homes(&self) -> BTreeSet<SwitchId> {
+    pub(super) fn homes(&self) -> BTreeSet<SwitchId> {
         self.cluster.nodes.iter().flat_map(|n| n.nics.iter().map(|nic| nic.switch)).collect()
     }
 

@@ -1,5 +1,6 @@
 //! Lays the VLAN trees of a cluster: those of its strategy, then backup trees.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use tresse_routing::{Assignment, RoutingError};
@@ -17,12 +18,11 @@ impl Trees {
         let (specs, assignment) = Assignment::new(&cluster, &graph, &balance)?;
         let built = specs.iter().map(|_| OnceLock::new()).collect();
         let grid = Grid::of(&cluster.kind);
+        let (turns, given_up) = (None, BTreeMap::new());
         let mut trees =
-            Self { cluster, graph, grid, assignment, balance, specs, turns: None, built };
+            Self { cluster, graph, grid, assignment, balance, specs, turns, given_up, built };
         if trees.cluster.routing.paths > 1 && !trees.cluster.is_untagged() {
-            let more = trees.backup_trees();
-            trees.specs.extend(more);
-            trees.built.resize_with(trees.specs.len(), OnceLock::new);
+            trees.add_backup_trees();
         }
         Ok(trees)
     }

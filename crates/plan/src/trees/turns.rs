@@ -8,7 +8,7 @@ use tresse_topology::{Channel, Dependencies, Graph};
 #[derive(Debug)]
 pub(crate) struct Turns {
     allowed: Dependencies,
-    /// Those that would close a cycle.
+    /// Those that would close a cycle with some that are allowed.
     refused: Dependencies,
     /// By channel: its place in the order.
     place: Vec<u32>,
@@ -24,6 +24,8 @@ struct Search {
     /// By channel: the search that came to it last, and the channel before.
     seen: Vec<(u32, Channel)>,
     queue: Vec<Channel>,
+    /// Turns that this search has to do without.
+    refused: Vec<(Channel, Channel)>,
 }
 
 impl Turns {
@@ -47,8 +49,12 @@ impl Turns {
         }
         let mut place = vec![0; channels];
         (0..).zip(&order).for_each(|(at, c)| place[*c as usize] = at);
-        let search =
-            Search { number: 0, seen: vec![(0, Channel::MAX); channels], queue: Vec::new() };
+        let search = Search {
+            number: 0,
+            seen: vec![(0, Channel::MAX); channels],
+            queue: Vec::new(),
+            refused: Vec::new(),
+        };
         let (allowed, refused) = (primaries, Dependencies::new(graph));
         (order.len() == channels).then_some(Self { allowed, refused, place, order, search })
     }
@@ -56,6 +62,29 @@ impl Turns {
     /// Whether a path takes allowed turns only.
     pub fn allow(&self, path: &[Channel]) -> bool {
         path.windows(2).all(|turn| self.allowed.contains(turn[0], turn[1]))
+    }
+
+    /// Allows all turns of a path.
+    ///
+    /// # Errors
+    /// A turn that would close a cycle: then those alone are allowed that were before.
+    pub fn take(&mut self, path: &[Channel]) -> Result<(), (Channel, Channel)> {
+        let turns: Vec<_> = path
+            .windows(2)
+            .map(|turn| (turn[0], turn[1]))
+            .filter(|(from, to)| !self.allowed.contains(*from, *to))
+            .collect();
+        for (at, &(from, to)) in turns.iter().enumerate() {
+            if self.refused.contains(from, to) || !self.put_before(from, to) {
+                turns[..at].iter().for_each(|(from, to)| self.allowed.remove(*from, *to));
+                if at == 0 {
+                    self.refused.add(from, to);
+                }
+                return Err((from, to));
+            }
+            self.allowed.add(from, to);
+        }
+        Ok(())
     }
 
     /// The channels of a path from `s` to `d`, which differ, that crosses none of these links and no switch of these
@@ -68,6 +97,7 @@ impl Turns {
         links: &[LinkId],
         switches: &[SwitchId],
     ) -> Option<Vec<Channel>> {
+        self.search.refused.clear();
         loop {
             let path = self.shortest(graph, (s.0, d.0), links, switches)?;
             let heads: Vec<u32> = path.iter().map(|c| graph.head(*c)).collect();
@@ -75,8 +105,9 @@ impl Turns {
             if (0..heads.len()).any(twice) {
                 return None;
             }
-            if path.windows(2).all(|turn| self.add(turn[0], turn[1])) {
-                return Some(path);
+            match self.take(&path) {
+                Ok(()) => return Some(path),
+                Err(turn) => self.search.refused.push(turn),
             }
         }
     }
@@ -89,7 +120,7 @@ impl Turns {
         links: &[LinkId],
         switches: &[SwitchId],
     ) -> Option<Vec<Channel>> {
-        let Search { number, seen, queue } = &mut self.search;
+        let Search { number, seen, queue, refused } = &mut self.search;
         *number += 1;
         queue.clear();
         let enters = |c: Channel| {
@@ -114,30 +145,16 @@ impl Turns {
                 return Some(path);
             }
             for to in graph.out(graph.head(c)).filter(|to| enters(*to)) {
-                let back = graph.reverse(to) == c || self.refused.contains(c, to);
-                if !back && seen[to as usize].0 != *number {
+                let not = graph.reverse(to) == c
+                    || self.refused.contains(c, to)
+                    || refused.contains(&(c, to));
+                if !not && seen[to as usize].0 != *number {
                     seen[to as usize] = (*number, c);
                     queue.push(to);
                 }
             }
         }
         None
-    }
-
-    /// Allows a turn unless that would close a cycle. Returns whether it is allowed.
-    fn add(&mut self, from: Channel, to: Channel) -> bool {
-        if self.allowed.contains(from, to) {
-            return true;
-        }
-        if self.refused.contains(from, to) {
-            return false;
-        }
-        if !self.put_before(from, to) {
-            self.refused.add(from, to);
-            return false;
-        }
-        self.allowed.add(from, to);
-        true
     }
 
     /// Orders the channels so that `from` comes before `to`, where no turns lead from `to` to `from`.
@@ -181,27 +198,31 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..Default::default() })]
 
-        /// Turns are refused exactly where they close a cycle with those that are allowed.
+        /// Paths are refused exactly where they close a cycle with those that are taken, and leave nothing behind.
         #[test]
-        fn turns_never_close_a_cycle(
+        fn paths_never_close_a_cycle(
             edges in prop::collection::vec((0u32..8, 0u32..8), 8..24),
-            turns in prop::collection::vec((any::<u32>(), any::<u32>()), 0..64),
+            paths in prop::collection::vec((any::<u32>(), prop::collection::vec(any::<u32>(), 1..5)), 0..64),
         ) {
             let edges: Vec<_> = edges.into_iter().filter(|(a, b)| a != b).collect();
             prop_assume!(!edges.is_empty());
             let graph = Graph::from_edges(8, &edges);
             let none = Dependencies::new(&graph);
             let mut known = Turns::new(&graph, none).unwrap();
-            for (from, way) in turns {
-                let from = from % graph.channels() as u32;
-                let on: Vec<_> = graph.out(graph.head(from)).collect();
-                let to = on[way as usize % on.len()];
-                let mut with = known.allowed.clone();
-                with.add(from, to);
+            for (from, ways) in paths {
+                let mut path = vec![from % graph.channels() as u32];
+                for way in ways {
+                    let on: Vec<_> = graph.out(graph.head(path[path.len() - 1])).collect();
+                    path.push(on[way as usize % on.len()]);
+                }
+                let before = known.allowed.clone();
+                let mut with = before.clone();
+                path.windows(2).for_each(|turn| with.add(turn[0], turn[1]));
                 let cycle = with.cycle(&graph).is_some();
-                prop_assert_eq!(known.add(from, to), !cycle, "{} to {}", from, to);
-                prop_assert!(known.allowed.cycle(&graph).is_none());
+                prop_assert_eq!(known.take(&path).is_ok(), !cycle, "{:?}", path);
+                let expected = if cycle { before } else { with };
                 for c in 0..graph.channels() as u32 {
+                    prop_assert!(known.allowed.after(c).eq(expected.after(c)));
                     for next in known.allowed.after(c) {
                         prop_assert!(known.place[c as usize] < known.place[next as usize]);
                     }

@@ -7,6 +7,7 @@ use tresse_topology::Graph;
 use tresse_topology::cluster::Prefer;
 
 use crate::fold::{TreeRoute, even_out};
+use crate::keep::Kept;
 use crate::left::{shortest_left, unreached};
 use crate::packing::{FirstFit, RouteList};
 use crate::routes::{
@@ -194,6 +195,20 @@ impl Minimal {
     #[must_use]
     pub fn is_crowded(&self, s: SwitchId, d: SwitchId, lane: u32) -> bool {
         self.crowded.binary_search(&(s.0 * self.lanes + lane, d.0)).is_ok()
+    }
+
+    /// Gives up trees: routes in these take the shortest way that another has.
+    pub(crate) fn keep(&mut self, kept: &Kept<'_>) {
+        let mut left = Vec::new();
+        for (at, tree) in self.trees.iter_mut().enumerate() {
+            match kept.number(TreeId((*tree).into())) {
+                Some(number) => *tree = number.0 as u16,
+                None => left.push(((at / self.switches) as u32, (at % self.switches) as u32)),
+            }
+        }
+        for ((source, d), tree) in left.iter().zip(kept.shortest(self.lanes, &left)) {
+            self.trees[*source as usize * self.switches + *d as usize] = tree.0 as u16;
+        }
     }
 
     /// The path of an ordered pair of switches on a lane.

@@ -66,7 +66,7 @@ fn nic_time(demand: &SwitchDemand, v: usize, turns: f64) -> f64 {
     if demand.transit[v] == 0 {
         return 0.0;
     }
-    (demand.own() as f64 + turns / demand.transit[v] as f64) * demand.nic_slowness[v] as f64
+    (demand.own as f64 + turns / demand.transit[v] as f64) * demand.nic_slowness[v] as f64
 }
 
 impl Search<'_> {

@@ -6,20 +6,20 @@
 
 use tresse_base::units::Rate;
 use tresse_topology::Graph;
-use tresse_topology::cluster::Cluster;
+use tresse_topology::cluster::{Cluster, Node};
 
 use crate::Balance;
 
 /// The slowest rate is told apart from the fastest up to this factor; finer differences are rounded.
 const FINEST: u64 = 1 << 12;
 
-/// The demand for which routes are balanced: every node sends 1 unit to every other.
+/// The demand for which routes are balanced: every node sends 1 unit to every other, in equal parts by all its NICs.
 ///
 /// Each ordered pair of switches has [`lanes`](Self::lanes) routes. A source is a switch and a lane: source
 /// `s * lanes + lane`.
 #[derive(Debug, Clone)]
 pub struct SwitchDemand {
-    /// By switch: the nodes on it.
+    /// By switch: the nodes on it, as in [`Balance::nodes`].
     pub nodes: Vec<u64>,
     /// By switch: whether any node has a NIC there. Routes between other switches are not needed.
     pub homes: Vec<bool>,
@@ -29,8 +29,9 @@ pub struct SwitchDemand {
     pub slowness: Vec<u64>,
     /// By switch: the same of the slowest NIC there of a node that may forward frames of others.
     pub nic_slowness: Vec<u64>,
-    /// The time that a node's own link takes for what the node sends to all others: links that take no longer hold
-    /// nobody up.
+    /// What the busiest link of a node carries of what the node sends to all others.
+    pub own: u64,
+    /// The time that the slowest takes for that: links that take no longer hold nobody up.
     pub own_time: u64,
     /// Routes of each ordered pair of switches, at least 1.
     pub lanes: u32,
@@ -40,13 +41,15 @@ impl SwitchDemand {
     /// The demand on one lane of a fabric whose cables are equally fast.
     #[must_use]
     pub fn new(graph: &Graph, nodes: &[u64], transit: &[u64]) -> Self {
+        let own = nodes.iter().sum::<u64>().saturating_sub(1);
         Self {
             nodes: nodes.into(),
             homes: nodes.iter().map(|nodes| *nodes > 0).collect(),
             transit: transit.into(),
             slowness: vec![1; graph.channels()],
             nic_slowness: vec![1; nodes.len()],
-            own_time: nodes.iter().sum::<u64>().saturating_sub(1),
+            own,
+            own_time: own,
             lanes: 1,
         }
     }
@@ -66,12 +69,18 @@ impl SwitchDemand {
                 *slowest = Some(slowest.map_or(nic.rate, |rate| rate.min(nic.rate)));
             }
         }
-        let nics = || cluster.nodes.iter().filter_map(|node| node.nics.first()).map(|nic| nic.rate);
+        let nics = || cluster.nodes.iter().flat_map(|node| &node.nics).map(|nic| nic.rate);
         let links = cluster.links.iter().map(|link| link.rate);
-        let rates: Vec<Rate> =
-            links.chain(nics()).chain(slowest.iter().copied().flatten()).collect();
+        let rates: Vec<Rate> = links.chain(nics()).collect();
         let unit = Unit::new(&rates);
-        demand.own_time *= nics().min().map_or(1, |rate| unit.slowness(rate));
+        // The counts may be those of a lock, with another common factor.
+        let (whole, sum) = (Balance::whole(cluster), demand.nodes.iter().sum::<u64>());
+        let others = sum.saturating_sub(whole);
+        let share = |node: &Node| others * (whole / node.nics.len().max(1) as u64);
+        demand.own = cluster.nodes.iter().map(share).max().unwrap_or(0);
+        let slowest_link = |node: &Node| node.nics.iter().map(|nic| unit.slowness(nic.rate)).max();
+        let time = |node: &Node| Some(share(node) * slowest_link(node)?);
+        demand.own_time = cluster.nodes.iter().filter_map(time).max().unwrap_or(0);
         for c in 0..graph.channels() as u32 {
             demand.slowness[c as usize] = unit.slowness(cluster.link(graph.link(c)).rate);
         }
@@ -116,12 +125,6 @@ impl SwitchDemand {
     pub fn work(&self) -> usize {
         let homes = self.nodes.iter().filter(|nodes| **nodes > 0).count();
         (homes * self.lanes as usize * self.slowness.len()).max(1)
-    }
-
-    /// What a node sends, and what it is sent.
-    #[must_use]
-    pub fn own(&self) -> u64 {
-        self.nodes.iter().sum::<u64>().saturating_sub(1)
     }
 
     /// The lane of a pair of nodes on switches `s` and `d`, which have numbers with this sum there. Of several lanes,

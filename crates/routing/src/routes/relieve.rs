@@ -91,7 +91,7 @@ impl<'a> Relief<'a> {
         }
         let (depth, behind) = (vec![NONE; states], vec![0; states]);
         let queue = Vec::with_capacity(states);
-        Self { graph, up, demand, own: demand.own(), power: 1, edge, depth, queue, behind }
+        Self { graph, up, demand, own: demand.own, power: 1, edge, depth, queue, behind }
     }
 
     /// Moves what is worth it of the routes from a source; how many moves.

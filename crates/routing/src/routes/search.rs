@@ -52,7 +52,7 @@ impl<'a> Search<'a> {
         demand: &'a SwitchDemand,
     ) -> (Self, Vec<(Channel, u32)>) {
         let n = graph.switches();
-        let own = demand.own();
+        let own = demand.own;
         let mut search = Self {
             demand,
             own,

@@ -86,7 +86,7 @@ impl SwitchRoutes {
     /// cables are equally fast.
     #[must_use]
     pub fn cost(&self, demand: &SwitchDemand) -> RouteSetCost {
-        let own = demand.own();
+        let own = demand.own;
         let transit = self.transit_pairs.iter().zip(&demand.transit).zip(&demand.nic_slowness);
         let nics = transit
             .filter(|((_, nodes), _)| **nodes > 0)

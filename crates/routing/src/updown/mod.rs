@@ -26,6 +26,7 @@ use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_topology::Graph;
 use tresse_topology::cluster::Prefer;
 
+use crate::keep::Kept;
 use crate::left::unreached;
 use crate::routes::{SwitchDemand, SwitchRoutes};
 
@@ -150,6 +151,37 @@ impl Updown {
         let last =
             several.iter().position(|tree_segment| tree_segment.to == d).map_or(0, |at| at + 1);
         one.into_iter().chain(several[..last].iter().copied())
+    }
+
+    /// Gives up trees: paths with a segment in one of these take the shortest way that another has.
+    pub(crate) fn keep(&mut self, kept: &Kept<'_>) {
+        let n = self.order.switches();
+        let (mut left, mut tree_segments) = (Vec::new(), Vec::new());
+        for at in 0..self.paths.len() {
+            let (source, d) = ((at / n) as u32, (at % n) as u32);
+            let (s, lane) = (SwitchId(source / self.lanes), source % self.lanes);
+            let number = |segment: TreeSegment| {
+                kept.number(segment.tree).map(|tree| TreeSegment { tree, ..segment })
+            };
+            let segments: Option<Vec<_>> =
+                self.tree_segments(s, SwitchId(d), lane).map(number).collect();
+            self.paths[at] = match segments.as_deref() {
+                None => {
+                    left.push((source, d));
+                    ONE
+                }
+                Some([only]) => ONE | only.tree.0,
+                Some(several) => {
+                    let first = tree_segments.len() as u32;
+                    tree_segments.extend_from_slice(several);
+                    first
+                }
+            };
+        }
+        self.tree_segments = tree_segments;
+        for ((source, d), tree) in left.iter().zip(kept.shortest(self.lanes, &left)) {
+            self.paths[*source as usize * n + *d as usize] = ONE | tree.0;
+        }
     }
 
     /// Whether some paths have transit nodes.

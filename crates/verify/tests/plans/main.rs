@@ -15,6 +15,7 @@ mod mptcp;
 mod published;
 mod reflect;
 mod room;
+mod several_nics;
 mod shapes;
 mod transit;
 

@@ -199,6 +199,21 @@ fn backups_close_no_cycle_and_every_vlan_is_used() {
     assert!(with > 12, "{with} lossless plans have backups");
 }
 
+/// One tree leaves most turns of a torus to backups: those that no backup takes in the end are in nobody's way.
+#[test]
+fn lossless_backups_take_the_turns_that_others_leave() {
+    for (dims, least) in [(vec![4, 4], 193), (vec![3, 5], 172)] {
+        let pairs = 16 * 15;
+        let mut cluster =
+            Cluster::generated(TopologyShape::Torus { dims: dims.clone() }, 1, 1, Strategy::Stp, 2);
+        cluster.routing.lossless = true;
+        let plan = Plan::build(cluster).unwrap();
+        let with = plan.pairs().filter(|(s, d)| plan.paths(*s, *d).len() > 1).count();
+        assert!(with >= least && with < pairs, "{dims:?}: {with} pairs have a backup, not {least}");
+        assert!(verify::check(&plan).deadlock_free, "{dims:?}");
+    }
+}
+
 /// A clique of twelve switches with nodes on three of them: no VLAN is there that no path uses, nor one for each switch.
 #[test]
 fn switches_without_nodes_get_no_vlan() {
