@@ -39,7 +39,7 @@ pub struct Trees {
     pub(crate) specs: Vec<TreeSpec>,
     /// Where the plan is lossless and not by up*/down* routing, whose paths are legal in any tree: the turns of backups.
     turns: Option<Turns>,
-    /// By pair of switches and lane.
+    /// By pair of switches and lane: the hops of a route whose tree was left out ([`hops_given_up`](Self::hops_given_up)).
     given_up: BTreeMap<(SwitchId, SwitchId, u32), u32>,
     /// By tree, once it is built.
     built: Vec<OnceLock<Tree>>,

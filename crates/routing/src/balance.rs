@@ -35,14 +35,8 @@ impl Balance {
 
     /// What a node counts for that has all its NICs on one switch: the least common multiple of the numbers of NICs.
     pub(crate) fn whole(cluster: &Cluster) -> u64 {
-        let gcd = |mut a: u64, mut b: u64| {
-            while b > 0 {
-                (a, b) = (b, a % b);
-            }
-            a
-        };
-        let counts = cluster.nodes.iter().map(|node| node.nics.len().max(1) as u64);
-        counts.fold(1, |all, count| all / gcd(all, count) * count)
+        let counts = cluster.nodes.iter().map(|node| node.nics.len().max(1) as u128);
+        counts.fold(1, |all, count| all / gcd(all, count) * count) as u64
     }
 
     /// Whether every switch that had transit nodes has one now, and moving a quarter of the nodes would
@@ -57,4 +51,9 @@ impl Balance {
         let lost = self.transit.iter().zip(&now.transit).any(|(n, m)| *n > 0 && *m == 0);
         all > 0 && !lost && 2 * shares.map(apart).sum::<u128>() <= all * all_now
     }
+}
+
+/// The greatest common divisor; 0 of two zeros.
+pub(crate) const fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -8,7 +8,7 @@ use tresse_base::units::Rate;
 use tresse_topology::Graph;
 use tresse_topology::cluster::{Cluster, Node};
 
-use crate::Balance;
+use crate::balance::{Balance, gcd};
 
 /// The slowest rate is told apart from the fastest up to this factor; finer differences are rounded.
 const FINEST: u64 = 1 << 12;
@@ -171,10 +171,6 @@ impl Unit {
         let rate = u128::from(rate.0.max(1));
         (self.0.saturating_add(rate / 2) / rate).max(1) as u64
     }
-}
-
-fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
