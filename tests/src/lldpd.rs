@@ -18,6 +18,9 @@ pub struct Lldpd {
 impl Lldpd {
     /// Starts it in a namespace, as the switch `name`, on interfaces `p1`, `p2`, ... Its files are in `directory`.
     ///
+    /// Without the `lldpcli` of its own (`-L ''`): lldpd is paused until that one has resumed it, and any other
+    /// `configure` meanwhile, which writes back all that it has read, pauses it again for ever.
+    ///
     /// # Errors
     /// It is not installed.
     pub fn start(netns: &str, name: &str, directory: &Path) -> io::Result<Self> {
@@ -27,7 +30,7 @@ impl Lldpd {
         let agent =
             if agent.exists() { format!("-x -X {}", agent.display()) } else { String::new() };
         let command = format!(
-            "hostname {name}; exec lldpd -d {agent} -u {} -I 'p*' -O /dev/null",
+            "hostname {name}; exec lldpd -d {agent} -u {} -I 'p*' -L ''",
             lldpd.socket.display()
         );
         let log = File::create(directory.join(format!("{name}.lldpd.log")))?;
