@@ -36,6 +36,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("linux", &["reconcile", "liveness"]),
     ("sim", &["plan"]),
     ("ring", &["plan"]),
+    ("mpi", &["cluster", "control", "ring"]),
     ("lab", &["cluster", "export", "control", "frame"]),
     ("tressed", &["cluster", "verify", "engine", "linux"]),
     ("tresse", &["design", "plot", "verify", "liveness", "sim", "ring", "lab", "switches"]),

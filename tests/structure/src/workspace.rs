@@ -94,8 +94,9 @@ impl Package {
 
     fn read(value: &Value) -> Package {
         let is_root = |target: &&Value| {
-            list(&target["kind"])
-                .any(|kind| matches!(kind.as_str(), Some("lib" | "bin" | "test" | "example")))
+            list(&target["kind"]).any(|kind| {
+                matches!(kind.as_str(), Some("lib" | "rlib" | "bin" | "test" | "example"))
+            })
         };
         Package {
             name: text(&value["name"]).to_owned(),
@@ -107,7 +108,7 @@ impl Package {
             tests: list(&value["targets"])
                 .filter(|target| target["test"] == true)
                 .map(|target| (text(&target["kind"][0]), text(&target["name"])))
-                .filter(|(kind, _)| *kind != "lib")
+                .filter(|(kind, _)| !["lib", "cdylib"].contains(kind))
                 .map(|(kind, name)| format!("--{kind} {name}"))
                 .collect(),
             dependencies: list(&value["dependencies"])

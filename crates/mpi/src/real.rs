@@ -1,0 +1,208 @@
+//! The MPI of the program: its functions, found at the first call.
+//!
+//! A program may load its MPI late (Python does), so nothing is looked up before. The functions are taken from the MPI's
+//! own library, by their `PMPI_` names: the global ones of both names are ours.
+#![expect(unsafe_code, reason = "functions of a library written in C")]
+#![expect(clippy::too_many_arguments, reason = "as many as those functions have")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+use crate::abi::{Abi, Constants, Word};
+
+/// Declares the functions that are called, and a method for each.
+macro_rules! functions {
+    ($($field:ident $name:literal ($($arg:ident: $ty:ty),*);)*) => {
+        /// The functions of the MPI. Each returns what the MPI returns.
+        #[derive(Debug)]
+        pub struct Real {
+            /// Its binary interface.
+            pub abi: Abi,
+            /// Its constants.
+            pub constants: Constants,
+            $($field: Option<unsafe extern "C" fn($($ty),*) -> c_int>,)*
+        }
+
+        impl Real {
+            fn bind(abi: Abi, constants: Constants, library: &Library) -> Self {
+                Self {
+                    abi,
+                    constants,
+                    $($field: library.symbol(concat!("PMPI_", $name)).map(|address| {
+                        // SAFETY: the address is that of the function of this name, which has this type in the MPI
+                        // standard; handles are words (`abi`).
+                        unsafe {
+                            std::mem::transmute::<Word, unsafe extern "C" fn($($ty),*) -> c_int>(address)
+                        }
+                    }),)*
+                }
+            }
+
+            $(
+                #[doc = concat!("`MPI_", $name, "`.")]
+                pub fn $field(&self, $($arg: $ty),*) -> c_int {
+                    let function = self.$field.unwrap_or_else(|| lacking($name));
+                    // SAFETY: the arguments are those of the program, or as the standard wants them.
+                    unsafe { function($($arg),*) }
+                }
+            )*
+        }
+    };
+}
+
+functions! {
+    init "Init" (argc: Word, argv: Word);
+    init_thread "Init_thread" (argc: Word, argv: Word, required: c_int, provided: *mut c_int);
+    finalize "Finalize" ();
+    abort "Abort" (comm: Word, code: c_int);
+    comm_size "Comm_size" (comm: Word, size: *mut c_int);
+    comm_rank "Comm_rank" (comm: Word, rank: *mut c_int);
+    comm_dup "Comm_dup" (comm: Word, copy: *mut Word);
+    comm_free "Comm_free" (comm: *mut Word);
+    iprobe "Iprobe" (source: c_int, tag: c_int, comm: Word, flag: *mut c_int, status: Word);
+    comm_group "Comm_group" (comm: Word, group: *mut Word);
+    comm_test_inter "Comm_test_inter" (comm: Word, flag: *mut c_int);
+    comm_create_keyval "Comm_create_keyval" (copy: Word, delete: Word, keyval: *mut c_int, extra: Word);
+    comm_set_attr "Comm_set_attr" (comm: Word, keyval: c_int, value: Word);
+    group_translate_ranks "Group_translate_ranks"
+        (group: Word, n: c_int, ranks: *const c_int, other: Word, result: *mut c_int);
+    group_free "Group_free" (group: *mut Word);
+    type_size "Type_size" (datatype: Word, size: *mut c_int);
+    type_get_extent "Type_get_extent" (datatype: Word, lower: *mut isize, extent: *mut isize);
+    type_get_envelope "Type_get_envelope"
+        (datatype: Word, integers: *mut c_int, addresses: *mut c_int, datatypes: *mut c_int, combiner: *mut c_int);
+    type_get_contents "Type_get_contents"
+        (datatype: Word, integers: c_int, addresses: c_int, datatypes: c_int, a: *mut c_int, b: *mut isize, c: *mut Word);
+    type_free "Type_free" (datatype: *mut Word);
+    pack "Pack" (buffer: Word, count: c_int, datatype: Word, into: Word, size: c_int, position: *mut c_int, comm: Word);
+    unpack "Unpack" (from: Word, size: c_int, position: *mut c_int, buffer: Word, count: c_int, datatype: Word, comm: Word);
+    op_commutative "Op_commutative" (op: Word, commute: *mut c_int);
+    reduce_local "Reduce_local" (from: Word, into: Word, count: c_int, datatype: Word, op: Word);
+    bcast "Bcast" (buffer: Word, count: c_int, datatype: Word, root: c_int, comm: Word);
+    allgather "Allgather"
+        (from: Word, count: c_int, datatype: Word, into: Word, counts: c_int, types: Word, comm: Word);
+    allgatherv "Allgatherv"
+        (from: Word, count: c_int, datatype: Word, into: Word, counts: Word, starts: Word, types: Word, comm: Word);
+    gather "Gather"
+        (from: Word, count: c_int, datatype: Word, into: Word, counts: c_int, types: Word, root: c_int, comm: Word);
+    scatter "Scatter"
+        (from: Word, count: c_int, datatype: Word, into: Word, counts: c_int, types: Word, root: c_int, comm: Word);
+    allreduce "Allreduce" (from: Word, into: Word, count: c_int, datatype: Word, op: Word, comm: Word);
+    reduce_scatter "Reduce_scatter" (from: Word, into: Word, counts: Word, datatype: Word, op: Word, comm: Word);
+    reduce_scatter_block "Reduce_scatter_block"
+        (from: Word, into: Word, count: c_int, datatype: Word, op: Word, comm: Word);
+}
+
+impl Real {
+    /// The MPI of the program.
+    pub fn find() -> &'static Self {
+        static REAL: OnceLock<Real> = OnceLock::new();
+        REAL.get_or_init(|| {
+            let Some(library) = Library::find() else {
+                eprintln!("tresse-mpi: this program has called MPI, but no MPI library is loaded");
+                std::process::abort();
+            };
+            let abi = library.abi();
+            let Some(constants) = Constants::of(abi, |name| variable(name, &library)) else {
+                eprintln!("tresse-mpi: {abi:?} lacks its own constants");
+                std::process::abort();
+            };
+            Self::bind(abi, constants, &library)
+        })
+    }
+}
+
+/// The program has called a function that its MPI does not have.
+fn lacking(name: &str) -> ! {
+    eprintln!("tresse-mpi: the MPI of this program has no MPI_{name}");
+    std::process::abort();
+}
+
+/// A variable of the MPI. The program may have a copy of its own (copy relocation), which the MPI uses then too.
+fn variable(name: &str, library: &Library) -> Option<Word> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: a NUL-terminated name.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if address.is_null() { library.find_symbol(&name) } else { Some(address as Word) }
+}
+
+/// A loaded library.
+#[derive(Debug)]
+struct Library {
+    name: CString,
+    handle: *mut c_void,
+}
+
+impl Library {
+    /// The library that has the MPI's functions.
+    fn find() -> Option<Self> {
+        let mut names: Vec<CString> = Vec::new();
+        // SAFETY: the callback gets the vector that lives until the call returns.
+        unsafe { libc::dl_iterate_phdr(Some(add_name), (&raw mut names).cast()) };
+        names.into_iter().filter_map(Self::open).find(|library| {
+            library.symbol("PMPI_Comm_rank").is_some_and(|it| !ours(it))
+                && library.symbol("PMPI_Bcast").is_some_and(|it| !ours(it))
+        })
+    }
+
+    fn open(name: CString) -> Option<Self> {
+        // SAFETY: a NUL-terminated name; nothing is loaded that is not there.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        (!handle.is_null()).then_some(Self { name, handle })
+    }
+
+    fn abi(&self) -> Abi {
+        let own = self.name.to_string_lossy();
+        if own.rsplit('/').next().is_some_and(|name| name.starts_with("libmpi_abi")) {
+            Abi::Mpi5
+        } else if self.symbol("ompi_mpi_comm_world").is_some() {
+            Abi::OpenMpi
+        } else {
+            Abi::Mpich
+        }
+    }
+
+    fn symbol(&self, name: &str) -> Option<Word> {
+        self.find_symbol(&CString::new(name).ok()?)
+    }
+
+    fn find_symbol(&self, name: &CStr) -> Option<Word> {
+        // SAFETY: a handle of dlopen that is never closed, and a NUL-terminated name.
+        let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        (!address.is_null()).then_some(address as Word)
+    }
+}
+
+/// Whether an address lies in this library.
+fn ours(address: Word) -> bool {
+    let base = |address: Word| {
+        let mut info = libc::Dl_info {
+            dli_fname: std::ptr::null::<c_char>(),
+            dli_fbase: std::ptr::null_mut(),
+            dli_sname: std::ptr::null::<c_char>(),
+            dli_saddr: std::ptr::null_mut(),
+        };
+        // SAFETY: any address is allowed; `info` outlives the call.
+        let found = unsafe { libc::dladdr(address as *const c_void, &raw mut info) };
+        (found != 0).then_some(info.dli_fbase as Word)
+    };
+    let own = base(ours as fn(Word) -> bool as Word);
+    own.is_some() && base(address) == own
+}
+
+/// Adds the name of a loaded library to the vector at `names`.
+extern "C" fn add_name(info: *mut libc::dl_phdr_info, _size: usize, names: *mut c_void) -> c_int {
+    // SAFETY: dl_iterate_phdr passes a valid pointer.
+    let name = unsafe { (*info).dlpi_name };
+    if name.is_null() {
+        return 0;
+    }
+    // SAFETY: a NUL-terminated name of the loader.
+    let name = unsafe { CStr::from_ptr(name) };
+    // SAFETY: the vector that `Library::find` passes.
+    let names = unsafe { &mut *names.cast::<Vec<CString>>() };
+    if !name.is_empty() {
+        names.push(name.to_owned());
+    }
+    0
+}

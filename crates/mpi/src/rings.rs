@@ -1,0 +1,134 @@
+//! The rings of a communicator: those that the plan has for its nodes, with the ranks of each node one after the other.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::Path;
+
+use tresse_base::id::NodeId;
+use tresse_plan::Plan;
+use tresse_plan::lock::Lock;
+use tresse_ring::order::RingOrder;
+
+/// The rings of ranks, and where each rank can be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rings {
+    /// All ranks in the order of each ring. No two rings share a directed link.
+    pub rings: Vec<Vec<u32>>,
+    /// By rank: the address of its node.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Rings {
+    /// As many rings of as many ranks, to be filled.
+    #[must_use]
+    pub fn empty(rings: usize, ranks: usize) -> Self {
+        let addresses = vec![IpAddr::V6(Ipv6Addr::UNSPECIFIED); ranks];
+        Self { rings: vec![vec![0; ranks]; rings], addresses }
+    }
+
+    /// The addresses as IPv6 ones, those of IPv4 mapped (RFC 4291, section 2.5.5.2).
+    #[must_use]
+    pub fn octets(&self) -> Vec<[u8; 16]> {
+        let octets = |address: &IpAddr| match address {
+            IpAddr::V4(four) => four.to_ipv6_mapped().octets(),
+            IpAddr::V6(six) => six.octets(),
+        };
+        self.addresses.iter().map(octets).collect()
+    }
+
+    /// Sets the addresses by what [`octets`](Self::octets) has returned.
+    pub fn set_octets(&mut self, octets: &[[u8; 16]]) {
+        let address = |octets: &[u8; 16]| IpAddr::V6(Ipv6Addr::from(*octets)).to_canonical();
+        self.addresses = octets.iter().map(address).collect();
+    }
+}
+
+/// Plans the cluster file and the lock beside it, as the daemons do.
+///
+/// # Errors
+/// The file or the lock cannot be read or planned, or gives another generation than the daemons have.
+pub fn plan(file: &Path, generation: &str) -> Result<Plan, String> {
+    let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let cluster = tresse_cluster::parse(&text, &file.display().to_string())
+        .map_err(|_| format!("`tresse check {}` says what is wrong with it", file.display()))?;
+    let path = file.with_file_name("tresse.lock");
+    let lock = match fs::read_to_string(&path) {
+        Ok(text) => Lock::parse(&text).map_err(|e| format!("{}: {e}", path.display()))?,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Lock::default(),
+        Err(e) => return Err(format!("{}: {e}", path.display())),
+    };
+    let plan = Plan::build_with(cluster, &lock)
+        .map_err(|e| format!("`tresse check {}`: {e}", file.display()))?;
+    let own = plan.generation().to_string();
+    if own != generation {
+        return Err(format!(
+            "{} gives plan {own}, and the daemons have {generation}: TRESSE_MPI_CLUSTER names another file",
+            file.display()
+        ));
+    }
+    Ok(plan)
+}
+
+/// The rings of ranks on these nodes, by name.
+///
+/// # Errors
+/// A node that the plan lacks.
+pub fn rings(plan: &Plan, nodes: &[String]) -> Result<Rings, String> {
+    let named: BTreeMap<&str, NodeId> =
+        (0..).zip(&plan.cluster().nodes).map(|(k, node)| (node.name.as_str(), NodeId(k))).collect();
+    let mut ranks: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+    let mut addresses = Vec::with_capacity(nodes.len());
+    for (rank, name) in (0..).zip(nodes) {
+        let node = *named
+            .get(name.as_str())
+            .ok_or_else(|| format!("rank {rank} is on node {name}, which the plan lacks"))?;
+        let address = plan.addresses().node[node.index()].first();
+        addresses.push(*address.ok_or_else(|| format!("node {name} has no address"))?);
+        ranks.entry(node).or_default().push(rank);
+    }
+    let members: Vec<NodeId> = ranks.keys().copied().collect();
+    let orders = RingOrder::disjoint(plan, &members);
+    let of_ranks = |ring: &RingOrder| {
+        ring.nodes().iter().flat_map(|node| ranks[node].iter().copied()).collect()
+    };
+    Ok(Rings { rings: orders.iter().map(of_ranks).collect(), addresses })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(topology: &str) -> Plan {
+        let text = format!("[fabric]\ntopology = {{ {topology} }}\n");
+        Plan::build(tresse_cluster::parse(&text, "x").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn ranks_of_a_node_follow_each_other_in_any_placement() {
+        let plan = planned("kind = \"ring\", nodes = 4");
+        let nodes = |all: [u32; 8]| all.map(|k| format!("n{k}")).to_vec();
+        for placement in [[0, 0, 1, 1, 2, 2, 3, 3], [2, 0, 3, 1, 2, 0, 3, 1]] {
+            let rings = rings(&plan, &nodes(placement)).unwrap();
+            assert_eq!(rings.rings.len(), 2);
+            for ring in &rings.rings {
+                let mut sorted = ring.clone();
+                sorted.sort_unstable();
+                assert_eq!(sorted, (0..8).collect::<Vec<u32>>());
+                // Neighbours are on one node, or on neighbours of the ring of four.
+                for (at, rank) in ring.iter().enumerate() {
+                    let next = placement[ring[(at + 1) % 8] as usize];
+                    let apart = (placement[*rank as usize] + 4 - next) % 4;
+                    assert!([0, 1, 3].contains(&apart), "{ring:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nodes_that_the_plan_lacks_are_named() {
+        let plan = planned("kind = \"ring\", nodes = 4");
+        let error = rings(&plan, &["n0".to_owned(), "n9".to_owned()]).unwrap_err();
+        assert_eq!(error, "rank 1 is on node n9, which the plan lacks");
+    }
+}

@@ -1,0 +1,364 @@
+/* Collectives of MPI, verified and timed, for judging crates/mpi beside the MPI alone.
+ *
+ * collectives check              every collective in several sizes, types and placements; says what is wrong, and
+ *                                "ok" at the end
+ * collectives time KIND BYTES N  the median of N rounds in seconds, the slowest rank of each, data verified; KIND is
+ *                                bcast allgather gather scatter reduce_scatter allreduce, BYTES those of a rank's buffer
+ * collectives decide N           the same for N broadcasts of 8 bytes in a communicator of one rank: the cost of a call
+ * collectives die KIND BYTES     rank 1 kills itself in the middle
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size, wrong;
+
+static uint8_t byte_of(int from, size_t k, int salt) { return (uint8_t)(k * 31 + k / 251 + from * 17 + salt); }
+
+static void fill(uint8_t *at, size_t n, int from, int salt)
+{
+    for (size_t k = 0; k < n; k++) at[k] = byte_of(from, k, salt);
+}
+
+static void same(const char *what, const uint8_t *at, size_t n, int from, int salt)
+{
+    for (size_t k = 0; k < n; k++)
+        if (at[k] != byte_of(from, k, salt)) {
+            printf("%s: rank %d: byte %zu of %zu of rank %d is %d, not %d\n", what, rank, k, n, from, at[k],
+                   byte_of(from, k, salt));
+            wrong = 1;
+            return;
+        }
+}
+
+static void *room(size_t n) { return calloc(n + 1, 1); }
+
+static void all_of(size_t n, MPI_Comm comm, int salt)
+{
+    int own, count;
+    MPI_Comm_rank(comm, &own);
+    MPI_Comm_size(comm, &count);
+    uint8_t *one = room(n), *all = room(n * count);
+    for (int root = 0; root < count; root += count > 2 ? count - 1 : 1) {
+        fill(one, n, own == root ? root : -1, salt);
+        MPI_Bcast(one, (int)n, MPI_BYTE, root, comm);
+        same("bcast", one, n, root, salt);
+        fill(one, n, own, salt);
+        memset(all, 0, n * count);
+        MPI_Gather(one, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, root, comm);
+        for (int k = 0; k < count && own == root; k++) same("gather", all + k * n, n, k, salt);
+        if (own == root)
+            for (int k = 0; k < count; k++) fill(all + k * n, n, k, salt);
+        memset(one, 0, n);
+        MPI_Scatter(all, (int)n, MPI_BYTE, own == root ? MPI_IN_PLACE : one, (int)n, MPI_BYTE, root, comm);
+        if (own != root) same("scatter", one, n, own, salt);
+        if (own == root) fill(all + root * n, n, own, salt);
+        fill(one, n, own, salt);
+        MPI_Gather(own == root ? MPI_IN_PLACE : one, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, root, comm);
+        for (int k = 0; k < count && own == root; k++) same("gather in place", all + k * n, n, k, salt);
+    }
+    fill(one, n, own, salt);
+    memset(all, 0, n * count);
+    MPI_Allgather(one, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, comm);
+    for (int k = 0; k < count; k++) same("allgather", all + k * n, n, k, salt);
+    memset(all, 0, n * count);
+    fill(all + own * n, n, own, salt);
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, all, (int)n, MPI_BYTE, comm);
+    for (int k = 0; k < count; k++) same("allgather in place", all + k * n, n, k, salt);
+    free(one);
+    free(all);
+}
+
+/* Blocks of unequal length with gaps between them, the last rank's first. */
+static void unequal(size_t n, int salt)
+{
+    int counts[size], starts[size], end = 0;
+    for (int k = size - 1; k >= 0; k--) {
+        counts[k] = (int)(n / size) * (k % 3);
+        starts[k] = end;
+        end += counts[k] + 5;
+    }
+    uint8_t *all = room(end), *one = room(n);
+    memset(all, 1, end);
+    fill(one, counts[rank], rank, salt);
+    MPI_Allgatherv(one, counts[rank], MPI_BYTE, all, counts, starts, MPI_BYTE, MPI_COMM_WORLD);
+    for (int k = 0; k < size; k++) {
+        same("allgatherv", all + starts[k], counts[k], k, salt);
+        for (int gap = 0; gap < 5; gap++)
+            if (all[starts[k] + counts[k] + gap] != 1) wrong = 1, printf("allgatherv writes into a gap\n");
+    }
+    free(all);
+    free(one);
+}
+
+static int64_t number(int from, size_t k) { return (int64_t)(k % 1000) * (from + 1) - from; }
+
+static void sums(size_t n)
+{
+    int64_t *in = room(n * 8), *out = room(n * 8), *part = room(n * 8);
+    int counts[size], start = 0;
+    size_t rest = n;
+    for (int k = 0; k < size; k++) {
+        counts[k] = k == size - 1 ? (int)rest : (int)(n / size) * (k % 2);
+        rest -= counts[k];
+    }
+    for (int k = 0; k < rank; k++) start += counts[k];
+    for (int place = 0; place < 2; place++) {
+        for (size_t k = 0; k < n; k++) in[k] = out[k] = number(rank, k);
+        MPI_Allreduce(place ? MPI_IN_PLACE : in, out, (int)n, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        for (size_t k = 0; k < n; k++) {
+            int64_t sum = 0;
+            for (int from = 0; from < size; from++) sum += number(from, k);
+            if (out[k] != sum) {
+                printf("allreduce: rank %d: %zu of %zu is %ld, not %ld\n", rank, k, n, (long)out[k], (long)sum);
+                wrong = 1;
+                break;
+            }
+        }
+        memcpy(part, in, n * 8);
+        MPI_Reduce_scatter(place ? MPI_IN_PLACE : in, part, counts, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        for (int k = 0; k < counts[rank]; k++) {
+            int64_t sum = 0;
+            for (int from = 0; from < size; from++) sum += number(from, start + k);
+            if (part[k] != sum) {
+                printf("reduce_scatter: rank %d: %d of %d is %ld, not %ld\n", rank, k, counts[rank], (long)part[k], (long)sum);
+                wrong = 1;
+                break;
+            }
+        }
+    }
+    free(in);
+    free(out);
+    free(part);
+}
+
+static void later(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    /* Takes the second where it is not zero: associative, not commutative. */
+    (void)type;
+    for (int k = 0; k < *n; k++)
+        if (!((int *)inout)[k]) ((int *)inout)[k] = ((int *)in)[k];
+}
+
+static void largest(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    for (int k = 0; k < *n; k++)
+        if (((int *)in)[k] > ((int *)inout)[k]) ((int *)inout)[k] = ((int *)in)[k];
+}
+
+static void operations(size_t n)
+{
+    int *in = room(n * 4), *out = room(n * 4);
+    MPI_Op op[2];
+    MPI_Op_create(later, 0, &op[0]);
+    MPI_Op_create(largest, 1, &op[1]);
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < n; i++) in[i] = rank + 1 + (int)(i % 7);
+        MPI_Allreduce(in, out, (int)n, MPI_INT, op[k], MPI_COMM_WORLD);
+        for (size_t i = 0; i < n; i++)
+            if (out[i] != size + (int)(i % 7)) {
+                printf("operation %d: %zu is %d\n", k, i, out[i]);
+                wrong = 1;
+                break;
+            }
+        MPI_Op_free(&op[k]);
+    }
+    struct { double value; int index; } *a = room(n * 16), *b = room(n * 16);
+    for (size_t i = 0; i < n; i++) a[i].value = (double)((rank + i) % size), a[i].index = rank;
+    MPI_Allreduce(a, b, (int)n, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    for (size_t i = 0; i < n; i++)
+        if (b[i].value != size - 1) {
+            printf("maxloc: %zu is %f\n", i, b[i].value);
+            wrong = 1;
+            break;
+        }
+    free(in);
+    free(out);
+    free(a);
+    free(b);
+}
+
+/* The same values, in memory with gaps and out of order on odd ranks alone. */
+static void types(size_t n)
+{
+    MPI_Datatype swapped;
+    int lengths[2] = { 1, 1 }, starts[2] = { 3, 0 };
+    MPI_Type_indexed(2, lengths, starts, MPI_INT, &swapped);
+    MPI_Type_commit(&swapped);
+    MPI_Datatype spread;
+    MPI_Type_create_resized(swapped, 0, 20, &spread);
+    MPI_Type_commit(&spread);
+    int *at = room(n * 20);
+    for (size_t k = 0; k < n; k++)
+        for (int j = 0; j < 2; j++) {
+            size_t place = rank % 2 ? 5 * k + starts[j] : 2 * k + j;
+            at[place] = rank ? -1 : (int)(2 * k + j);
+        }
+    if (rank % 2)
+        MPI_Bcast(at, (int)n, spread, 0, MPI_COMM_WORLD);
+    else
+        MPI_Bcast(at, (int)(2 * n), MPI_INT, 0, MPI_COMM_WORLD);
+    for (size_t k = 0; k < n && !wrong; k++)
+        for (int j = 0; j < 2; j++) {
+            size_t place = rank % 2 ? 5 * k + starts[j] : 2 * k + j;
+            if (at[place] != (int)(2 * k + j)) {
+                printf("types: rank %d: %zu is %d\n", rank, place, at[place]);
+                wrong = 1;
+            }
+        }
+    MPI_Type_free(&swapped);
+    MPI_Type_free(&spread);
+    free(at);
+}
+
+static void communicators(size_t n)
+{
+    MPI_Comm half, copy, turned, inter;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+    all_of(n, half, 3);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    all_of(n, copy, 4);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+    all_of(n, turned, 5);
+    all_of(n, MPI_COMM_SELF, 6);
+    if (size > 1) {
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank % 2 ? size - 1 - (size + 1) % 2 : size - 1 - size % 2, 7, &inter);
+        uint8_t *one = room(n);
+        int own;
+        MPI_Comm_rank(half, &own);
+        fill(one, n, rank % 2, 8);
+        MPI_Bcast(one, (int)n, MPI_BYTE, rank % 2 ? 0 : own ? MPI_PROC_NULL : MPI_ROOT, inter);
+        if (rank % 2) same("bcast between groups", one, n, 0, 8);
+        free(one);
+        MPI_Comm_free(&inter);
+    }
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&turned);
+}
+
+static void check(void)
+{
+    size_t sizes[] = { 0, 1, 1000, 65536, 300001, 2000000 };
+    for (int k = 0; k < 6; k++) {
+        all_of(sizes[k], MPI_COMM_WORLD, k);
+        unequal(sizes[k], k);
+        sums(sizes[k] / 8);
+        operations(sizes[k] / 16);
+        types(sizes[k] / 8);
+        communicators(sizes[k] / 4);
+    }
+    int any;
+    MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (!rank) puts(any ? "wrong" : "ok");
+    wrong = any;
+}
+
+static void once(const char *kind, size_t n, uint8_t *one, uint8_t *all, int counts[])
+{
+    if (!strcmp(kind, "bcast")) MPI_Bcast(one, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (!strcmp(kind, "allgather")) MPI_Allgather(one, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, MPI_COMM_WORLD);
+    if (!strcmp(kind, "gather")) MPI_Gather(one, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (!strcmp(kind, "scatter")) MPI_Scatter(all, (int)n, MPI_BYTE, one, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (!strcmp(kind, "allreduce")) MPI_Allreduce(one, all, (int)(n / 4), MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
+    if (!strcmp(kind, "reduce_scatter")) MPI_Reduce_scatter(one, all, counts, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void verify(const char *kind, size_t n, uint8_t *one, uint8_t *all, int counts[])
+{
+    size_t start = 0;
+    if (!strcmp(kind, "bcast")) same(kind, one, n, 0, 9);
+    if (!strcmp(kind, "scatter")) same(kind, one, n, rank, 9);
+    if (!strcmp(kind, "allgather") || (!strcmp(kind, "gather") && !rank))
+        for (int k = 0; k < size; k++) same(kind, all + k * n, n, k, 9);
+    if (!strcmp(kind, "reduce_scatter")) {
+        for (int k = 0; k < rank; k++) start += counts[k];
+        n = 4 * (size_t)counts[rank];
+    }
+    if (!strcmp(kind, "allreduce") || !strcmp(kind, "reduce_scatter"))
+        for (size_t k = 0; k < n / 4; k++) {
+            uint32_t sum = 0, found;
+            for (int from = 0; from < size; from++)
+                for (int j = 0; j < 4; j++) sum += (uint32_t)byte_of(from, 4 * (start + k) + j, 9) << 8 * j;
+            memcpy(&found, all + 4 * k, 4);
+            if (found != sum) {
+                printf("%s: rank %d: %zu of %zu is %u, not %u\n", kind, rank, k, n / 4, found, sum);
+                wrong = 1;
+                break;
+            }
+        }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void timed(const char *kind, size_t n, int rounds)
+{
+    uint8_t *one = room(n), *all = room(n * size);
+    int counts[size];
+    double seconds[rounds];
+    for (int k = 0; k < size; k++) counts[k] = (int)(n / 4 * (k + 1) / size - n / 4 * k / size);
+    for (int round = -1; round < rounds; round++) {
+        fill(one, n, rank, 9);
+        for (int k = 0; k < size; k++) fill(all + k * n, n, strcmp(kind, "scatter") || rank ? -1 : k, 9);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime(), own, slowest;
+        once(kind, n, one, all, counts);
+        own = MPI_Wtime() - start;
+        MPI_Allreduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        verify(kind, n, one, all, counts);
+        if (round >= 0) seconds[round] = slowest;
+    }
+    qsort(seconds, rounds, sizeof *seconds, ascending);
+    int any;
+    MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (!rank) printf("%.6f%s\n", seconds[rounds / 2], any ? " wrong" : "");
+    wrong = any;
+    free(one);
+    free(all);
+}
+
+static void decide(int rounds)
+{
+    uint8_t bytes[8] = { 0 };
+    double best = 1;
+    for (int k = 0; k < 20; k++) {
+        double start = MPI_Wtime();
+        for (int i = 0; i < rounds; i++) MPI_Bcast(bytes, 8, MPI_BYTE, 0, MPI_COMM_SELF);
+        double own = (MPI_Wtime() - start) / rounds;
+        if (own < best) best = own;
+    }
+    if (!rank) printf("%.1f\n", best * 1e9);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const char *what = argc > 1 ? argv[1] : "check";
+    if (!strcmp(what, "check")) check();
+    if (!strcmp(what, "time")) timed(argv[2], strtoull(argv[3], 0, 10), atoi(argv[4]));
+    if (!strcmp(what, "decide")) decide(atoi(argv[2]));
+    if (!strcmp(what, "die")) {
+        size_t n = strtoull(argv[3], 0, 10);
+        uint8_t *one = room(n), *all = room(n * size);
+        int counts[size];
+        for (int k = 0; k < size; k++) counts[k] = (int)(n / 4 * (k + 1) / size - n / 4 * k / size);
+        signal(SIGALRM, SIG_DFL);
+        once(argv[2], n / 100, one, all, counts);
+        if (rank == 1) ualarm(300000, 0);
+        once(argv[2], n, one, all, counts);
+        once(argv[2], n, one, all, counts);
+    }
+    MPI_Finalize();
+    return wrong;
+}
