@@ -242,6 +242,85 @@ static void communicators(size_t n)
     MPI_Comm_free(&turned);
 }
 
+/* Several at once, completed in every way, with other messages between. The first of a communicator goes to the MPI. */
+static void nonblocking(size_t n)
+{
+    MPI_Comm copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    uint8_t *one[2] = { room(n), room(n) }, *own = room(n), *all = room(n * size);
+    size_t m = n / 8;
+    int64_t *in = room(m * 8), *out = room(m * 8);
+    for (int round = 0; round < 8; round++) {
+        MPI_Comm comm = round % 2 ? copy : MPI_COMM_WORLD;
+        MPI_Request all4[5] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+        int root = round % size, other = (root + 1) % size, token = 0, left = 4;
+        for (int k = 0; k < 2; k++) fill(one[k], n, rank == (k ? other : root) ? rank : -1, round);
+        fill(own, n, rank, round + 50);
+        memset(all, 0, n * size);
+        for (size_t k = 0; k < m; k++) in[k] = number(rank, k), out[k] = 0;
+        MPI_Ibcast(one[0], (int)n, MPI_BYTE, root, comm, &all4[0]);
+        MPI_Iallgather(own, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, comm, &all4[1]);
+        MPI_Iallreduce(in, out, (int)m, MPI_INT64_T, MPI_SUM, comm, &all4[2]);
+        MPI_Ibcast(one[1], (int)n, MPI_BYTE, other, comm, &all4[3]);
+        if (round == 1) {
+            /* The root waits for a message of one that has the data only if the root goes on with the collective. */
+            if (rank == root) MPI_Recv(&token, 1, MPI_INT, other, 1, comm, MPI_STATUS_IGNORE);
+            if (rank == other) {
+                MPI_Wait(&all4[0], MPI_STATUS_IGNORE);
+                MPI_Send(&token, 1, MPI_INT, root, 1, comm);
+            }
+        }
+        if (round == 2) MPI_Allreduce(MPI_IN_PLACE, &token, 1, MPI_INT, MPI_SUM, comm);
+        switch (round % 4) {
+        case 0:
+            MPI_Waitall(4, all4, MPI_STATUSES_IGNORE);
+            break;
+        case 1:
+            for (int k, flag; left; left -= flag && k != MPI_UNDEFINED) {
+                MPI_Testany(5, all4, &k, &flag, MPI_STATUS_IGNORE);
+                if (flag && k == MPI_UNDEFINED) break;
+            }
+            break;
+        case 2:
+            for (int k = 0; k != MPI_UNDEFINED;) MPI_Waitany(5, all4, &k, MPI_STATUS_IGNORE);
+            break;
+        default:
+            for (int some = 0, which[5]; some != MPI_UNDEFINED;) MPI_Waitsome(5, all4, &some, which, MPI_STATUSES_IGNORE);
+        }
+        for (int k = 0; k < 4; k++)
+            if (all4[k] != MPI_REQUEST_NULL) printf("nonblocking: a request is left\n"), wrong = 1;
+        same("ibcast", one[0], n, root, round);
+        same("second ibcast", one[1], n, other, round);
+        for (int k = 0; k < size; k++) same("iallgather", all + k * n, n, k, round + 50);
+        for (size_t k = 0; k < m; k++) {
+            int64_t sum = 0;
+            for (int from = 0; from < size; from++) sum += number(from, k);
+            if (out[k] != sum) {
+                printf("iallreduce: rank %d: %zu of %zu is %ld, not %ld\n", rank, k, m, (long)out[k], (long)sum);
+                wrong = 1;
+                break;
+            }
+        }
+    }
+#if MPI_VERSION >= 4
+    MPI_Request again;
+    MPI_Bcast_init(one[0], (int)n, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
+    for (int round = 0; round < 3; round++) {
+        fill(one[0], n, rank ? -1 : 0, round);
+        MPI_Start(&again);
+        MPI_Wait(&again, MPI_STATUS_IGNORE);
+        same("persistent bcast", one[0], n, 0, round);
+    }
+    MPI_Request_free(&again);
+#endif
+    MPI_Comm_free(&copy);
+    for (int k = 0; k < 2; k++) free(one[k]);
+    free(own);
+    free(all);
+    free(in);
+    free(out);
+}
+
 static void check(void)
 {
     size_t sizes[] = { 0, 1, 1000, 65536, 300001, 2000000 };
@@ -252,6 +331,7 @@ static void check(void)
         operations(sizes[k] / 16);
         types(sizes[k] / 8);
         communicators(sizes[k] / 4);
+        nonblocking(sizes[k] / 2);
     }
     int any;
     MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 use crate::abi::Word;
 use crate::area::{Aligned, Area};
-use crate::collective;
+use crate::collective::{self, Flows};
 use crate::context::Context;
 use crate::flow::Combine;
 use crate::job::Job;
-use crate::layout::{Elements, area, is_plain};
+use crate::layout::{Elements, area};
 use crate::real::Real;
+use crate::reduction::reduction;
+use crate::requests::{self, Running};
 use crate::settings::Kind;
 use crate::wire::Header;
-use crate::world::{least, world};
+use crate::world::{Setup, least, world};
 
 /// Result of a collective that is done.
 const SUCCESS: c_int = 0;
-/// Largest element of a reduction that goes over rings.
-const LARGEST: usize = 1 << 20;
 
 /// A collective that goes over rings.
 struct Large {
@@ -34,26 +34,29 @@ struct Large {
 
 impl Large {
     /// `None` if a collective of so many bytes is for the MPI.
-    fn new(kind: Kind, bytes: u64, comm: Word) -> Option<Self> {
+    fn new(kind: Kind, bytes: u64, comm: Word, setup: Setup) -> Option<Self> {
         if bytes < least() {
             return None;
         }
         let world = world()?;
-        let context = world.context(comm)?;
-        context.takes(kind, bytes).then(|| Self { job: world.job.clone(), context, kind, bytes })
+        let context = world.context(comm, setup)?;
+        let takes = context.takes(kind, bytes);
+        takes.then(|| Self { job: world.job.clone(), context, kind, bytes })
     }
 
     fn real(&self) -> &'static Real {
         self.job.real
     }
 
-    fn size(&self) -> usize {
-        self.context.size()
-    }
-
     /// A root, if it is a rank.
     fn root(&self, root: c_int) -> Option<usize> {
-        usize::try_from(root).ok().filter(|root| *root < self.size())
+        usize::try_from(root).ok().filter(|root| *root < self.context.size())
+    }
+
+    /// The blocks of all ranks in a buffer that has them one after the other.
+    fn blocks(&self, whole: Area, block: u64) -> Vec<Area> {
+        let len = block as usize;
+        (0..self.context.size()).map(|k| whole.part(k * len..(k + 1) * len)).collect()
     }
 
     /// Ends the job: this rank cannot take part in a collective that the others are in.
@@ -62,12 +65,77 @@ impl Large {
         self.real().abort(self.context.comm, code);
         std::process::abort();
     }
+}
 
-    fn run(&self, root: usize, unit: usize, flows: collective::Flows<'_>) {
-        let (root, unit) = (root as u32, unit as u32);
-        let header = Header { number: 0, kind: 0, root, unit, bytes: self.bytes };
-        self.context.run(&self.job, header, flows, self.kind);
+/// A collective with all that it needs.
+pub struct Ready {
+    large: Large,
+    root: usize,
+    unit: usize,
+    flows: Flows,
+    /// Values that are to be unpacked, and where.
+    unpack: Vec<(Values, Elements)>,
+    /// What the flows use and nobody unpacks.
+    keep: Vec<Values>,
+}
+
+impl Ready {
+    fn new(large: Large, root: usize, flows: Flows) -> Self {
+        Self { large, root, unit: 0, flows, unpack: Vec::new(), keep: Vec::new() }
     }
+
+    fn header(&self) -> Header {
+        let (root, unit) = (self.root as u32, self.unit as u32);
+        Header { number: 0, kind: 0, root, unit, bytes: self.large.bytes }
+    }
+
+    /// Runs it.
+    pub fn run(self) -> c_int {
+        let header = self.header();
+        let Self { large, flows, unpack, keep, .. } = self;
+        large.context.run(&large.job, header, flows, large.kind);
+        unpack.into_iter().for_each(|(values, elements)| values.unpack(&large, &elements));
+        drop(keep);
+        SUCCESS
+    }
+
+    /// Starts it.
+    pub fn start(self) -> Running {
+        let header = self.header();
+        let Self { large, flows, unpack, keep, .. } = self;
+        let (job, context, kind) = (large.job.clone(), large.context.clone(), large.kind);
+        let (running, finish) = Running::new(Box::new(move || {
+            unpack.into_iter().for_each(|(values, elements)| values.unpack(&large, &elements));
+            drop(keep);
+        }));
+        context.start(&job, header, flows, kind, finish);
+        running
+    }
+
+    /// Starts it, and makes a request for it at `request`.
+    pub fn request(self, request: Word) -> c_int {
+        let job = self.large.job.clone();
+        requests::nonblocking(&job, self.start(), request)
+    }
+}
+
+/// Makes a persistent request at `request`. `make` returns the same collective anew for each start. `None` if it is for
+/// the MPI.
+pub fn persistent(
+    make: impl Fn(Setup) -> Option<Ready> + Send + Sync + 'static,
+    request: Word,
+) -> Option<c_int> {
+    let first = make(Setup::Now)?;
+    let job = first.large.job.clone();
+    drop(first);
+    let start = move || match make(Setup::Never) {
+        Some(ready) => ready.start(),
+        None => {
+            eprintln!("tresse-mpi: a persistent collective is started whose communicator is gone");
+            std::process::abort();
+        }
+    };
+    Some(requests::persistent(&job, Arc::new(start), request))
 }
 
 /// A buffer of values: in the program's memory, or a packed copy.
@@ -100,42 +168,44 @@ impl Values {
     }
 }
 
-/// Whether a call of so many values is large enough to look further.
+/// Number of bytes of values, while rings are used.
 fn bytes_of(elements: &Elements) -> Option<u64> {
     if least() == u64::MAX { None } else { elements.bytes(Real::find()) }
 }
 
 /// `MPI_Bcast`.
-pub fn bcast(elements: Elements, root: c_int, comm: Word) -> Option<c_int> {
+pub fn bcast(elements: Elements, root: c_int, comm: Word, setup: Setup) -> Option<Ready> {
     let bytes = bytes_of(&elements)?;
-    let large = Large::new(Kind::Bcast, bytes, comm)?;
+    let large = Large::new(Kind::Bcast, bytes, comm, setup)?;
     let root = large.root(root)?;
     let is_root = large.context.rank == root;
     let values = Values::of(&large, &elements, bytes, is_root);
-    large.run(root, 0, collective::bcast(&large.context.orders, root, values.area));
-    if !is_root {
-        values.unpack(&large, &elements);
+    let flows = collective::bcast(&large.context.orders, root, values.area);
+    let mut ready = Ready::new(large, root, flows);
+    if is_root {
+        ready.keep.push(values);
+    } else {
+        ready.unpack.push((values, elements));
     }
-    Some(SUCCESS)
+    Some(ready)
 }
 
 /// `MPI_Allgather`: a block from each rank. `own` is `None` for `MPI_IN_PLACE`; `all` has the count of one block.
-pub fn allgather(own: Option<Elements>, all: Elements, comm: Word) -> Option<c_int> {
+pub fn allgather(own: Option<Elements>, all: Elements, comm: Word, setup: Setup) -> Option<Ready> {
     let block = bytes_of(&all)?;
     let ranks = ranks(comm)?;
-    let large = Large::new(Kind::Allgather, block * ranks, comm)?;
-    let whole = Elements { count: all.count * ranks as i64, ..all };
+    let large = Large::new(Kind::Allgather, block * ranks, comm, setup)?;
+    let whole = all.times(ranks);
     let values = Values::of(&large, &whole, block * ranks, own.is_none());
-    let len = block as usize;
-    let blocks: Vec<Area> =
-        (0..large.size()).map(|k| values.area.part(k * len..(k + 1) * len)).collect();
+    let blocks = large.blocks(values.area, block);
     if let Some(own) = own {
         let from = Values::of(&large, &own, block, true);
         blocks[large.context.rank].copy_from(from.area);
     }
-    large.run(0, 0, collective::allgather(&large.context.orders, &blocks));
-    values.unpack(&large, &whole);
-    Some(SUCCESS)
+    let flows = collective::allgather(&large.context.orders, &blocks);
+    let mut ready = Ready::new(large, 0, flows);
+    ready.unpack.push((values, whole));
+    Some(ready)
 }
 
 /// Number of ranks of a communicator, unless it is an intercommunicator.
@@ -151,10 +221,9 @@ pub fn ranks(comm: Word) -> Option<u64> {
 }
 
 /// `MPI_Allgatherv`: a block from each rank. `own` is `None` for `MPI_IN_PLACE`; `all` by rank.
-pub fn allgatherv(own: Option<Elements>, all: &[Elements], comm: Word) -> Option<c_int> {
+pub fn allgatherv(own: Option<Elements>, all: &[Elements], comm: Word) -> Option<Ready> {
     let lengths = all.iter().map(bytes_of).collect::<Option<Vec<u64>>>()?;
-    let bytes = lengths.iter().sum();
-    let large = Large::new(Kind::Allgather, bytes, comm)?;
+    let large = Large::new(Kind::Allgather, lengths.iter().sum(), comm, Setup::Now)?;
     let rank = large.context.rank;
     let values: Vec<Values> = (all.iter().zip(&lengths).enumerate())
         .map(|(k, (block, len))| Values::of(&large, block, *len, own.is_none() && k == rank))
@@ -164,111 +233,87 @@ pub fn allgatherv(own: Option<Elements>, all: &[Elements], comm: Word) -> Option
         let from = Values::of(&large, &own, lengths[rank], true);
         blocks[rank].copy_from(from.area);
     }
-    large.run(0, 0, collective::allgather(&large.context.orders, &blocks));
-    values.into_iter().zip(all).for_each(|(values, block)| values.unpack(&large, block));
-    Some(SUCCESS)
+    let flows = collective::allgather(&large.context.orders, &blocks);
+    let mut ready = Ready::new(large, 0, flows);
+    ready.unpack = values.into_iter().zip(all.iter().copied()).collect();
+    Some(ready)
 }
 
 /// `MPI_Gather`: a block from each rank to the root. `own` is `None` for `MPI_IN_PLACE` at the root; `all` is of the
 /// root alone, with the count of one block.
-pub fn gather(own: Option<Elements>, all: Elements, root: c_int, comm: Word) -> Option<c_int> {
+pub fn gather(own: Option<Elements>, all: Elements, root: c_int, comm: Word) -> Option<Ready> {
     let block = bytes_of(&own.unwrap_or(all))?;
     let ranks = ranks(comm)?;
-    let large = Large::new(Kind::Gather, block * ranks, comm)?;
+    let large = Large::new(Kind::Gather, block * ranks, comm, Setup::Now)?;
     let root = large.root(root)?;
     let orders = &large.context.orders;
-    let len = block as usize;
     if large.context.rank != root {
-        let own = Values::of(&large, &own?, block, true);
-        large.run(root, 0, collective::gather(orders, root, own.area, &[]));
-        return Some(SUCCESS);
+        let values = Values::of(&large, &own?, block, true);
+        let flows = collective::gather(orders, root, values.area, &[]);
+        let mut ready = Ready::new(large, root, flows);
+        ready.keep.push(values);
+        return Some(ready);
     }
-    let whole = Elements { count: all.count * ranks as i64, ..all };
+    let whole = all.times(ranks);
     let values = Values::of(&large, &whole, block * ranks, own.is_none());
-    let blocks: Vec<Area> =
-        (0..large.size()).map(|k| values.area.part(k * len..(k + 1) * len)).collect();
+    let blocks = large.blocks(values.area, block);
     if let Some(own) = own {
         let from = Values::of(&large, &own, block, true);
         blocks[root].copy_from(from.area);
     }
-    large.run(root, 0, collective::gather(orders, root, blocks[root], &blocks));
-    values.unpack(&large, &whole);
-    Some(SUCCESS)
+    let flows = collective::gather(orders, root, blocks[root], &blocks);
+    let mut ready = Ready::new(large, root, flows);
+    ready.unpack.push((values, whole));
+    Some(ready)
 }
 
 /// `MPI_Scatter`: a block of the root to each rank. `own` is `None` for `MPI_IN_PLACE` at the root; `all` is of the root
 /// alone, with the count of one block.
-pub fn scatter(all: Elements, own: Option<Elements>, root: c_int, comm: Word) -> Option<c_int> {
+pub fn scatter(all: Elements, own: Option<Elements>, root: c_int, comm: Word) -> Option<Ready> {
     let block = bytes_of(&own.unwrap_or(all))?;
     let ranks = ranks(comm)?;
-    let large = Large::new(Kind::Scatter, block * ranks, comm)?;
+    let large = Large::new(Kind::Scatter, block * ranks, comm, Setup::Now)?;
     let root = large.root(root)?;
     let orders = &large.context.orders;
-    let len = block as usize;
     if large.context.rank != root {
         let own = own?;
         let values = Values::of(&large, &own, block, false);
-        large.run(root, 0, collective::scatter(orders, root, values.area, &[]));
-        values.unpack(&large, &own);
-        return Some(SUCCESS);
+        let flows = collective::scatter(orders, root, values.area, &[]);
+        let mut ready = Ready::new(large, root, flows);
+        ready.unpack.push((values, own));
+        return Some(ready);
     }
-    let whole = Elements { count: all.count * ranks as i64, ..all };
-    let values = Values::of(&large, &whole, block * ranks, true);
-    let blocks: Vec<Area> =
-        (0..large.size()).map(|k| values.area.part(k * len..(k + 1) * len)).collect();
+    let values = Values::of(&large, &all.times(ranks), block * ranks, true);
+    let blocks = large.blocks(values.area, block);
     if let Some(own) = own {
         let into = Values::of(&large, &own, block, false);
         into.area.copy_from(blocks[root]);
         into.unpack(&large, &own);
     }
-    large.run(root, 0, collective::scatter(orders, root, Area::EMPTY, &blocks));
-    Some(SUCCESS)
+    let flows = collective::scatter(orders, root, Area::EMPTY, &blocks);
+    let mut ready = Ready::new(large, root, flows);
+    ready.keep.push(values);
+    Some(ready)
 }
 
-/// An operation of the MPI.
-struct Reduction {
-    real: &'static Real,
-    datatype: Word,
+/// `MPI_Allreduce`. `from` is `None` for `MPI_IN_PLACE`. `here`: the calling thread does it.
+pub fn allreduce(
+    from: Option<Word>,
+    into: Elements,
     op: Word,
-    unit: usize,
-}
-
-impl Reduction {
-    /// `None` if it may not be done in any order, or its values have gaps.
-    fn of(datatype: Word, op: Word) -> Option<Self> {
-        let real = Real::find();
-        let (mut commutes, mut size) = (0, 0);
-        let fine = real.op_commutative(op, &raw mut commutes) == SUCCESS
-            && commutes != 0
-            && is_plain(real, datatype)
-            && real.type_size(datatype, &raw mut size) == SUCCESS;
-        let unit = usize::try_from(size).ok().filter(|unit| (1..=LARGEST).contains(unit))?;
-        fine.then_some(Self { real, datatype, op, unit })
-    }
-}
-
-impl Combine for Reduction {
-    fn unit(&self) -> usize {
-        self.unit
-    }
-
-    fn combine(&self, incoming: Area, into: Area) {
-        let count = (into.len() / self.unit) as c_int;
-        let (from, to) = (incoming.start() as Word, into.start() as Word);
-        self.real.reduce_local(from, to, count, self.datatype, self.op);
-    }
-}
-
-/// `MPI_Allreduce`. `from` is `None` for `MPI_IN_PLACE`.
-pub fn allreduce(from: Option<Word>, into: Elements, op: Word, comm: Word) -> Option<c_int> {
+    comm: Word,
+    setup: Setup,
+    here: bool,
+) -> Option<Ready> {
     let bytes = bytes_of(&into)?;
-    let large = Large::new(Kind::Allreduce, bytes, comm)?;
-    let combine = Reduction::of(into.datatype, op)?;
+    let large = Large::new(Kind::Allreduce, bytes, comm, setup)?;
+    // Another thread may do it, if it calls no MPI or all may call it.
+    let may_call = here || large.job.multiple;
+    let combine: Arc<dyn Combine> = reduction(into.datatype, op, may_call)?;
     let result = area(into.buffer, bytes as usize);
     let input = from.map_or(result, |from| area(from, bytes as usize));
     let flows = collective::allreduce(&large.context.orders, &combine, input, result);
-    large.run(0, combine.unit, flows);
-    Some(SUCCESS)
+    Some(Ready { unit: combine.unit(), ..Ready::new(large, 0, flows) })
 }
 
 /// `MPI_Reduce_scatter`: `counts` by rank. `from` is `None` for `MPI_IN_PLACE`.
@@ -282,13 +327,13 @@ pub fn reduce_scatter(
 ) -> Option<c_int> {
     let count = counts.iter().sum::<usize>() as i64;
     let bytes = bytes_of(&Elements { buffer: into, count, datatype })?;
-    let large = Large::new(Kind::ReduceScatter, bytes, comm)?;
-    let combine = Reduction::of(datatype, op)?;
+    let large = Large::new(Kind::ReduceScatter, bytes, comm, Setup::Now)?;
+    let combine: Arc<dyn Combine> = reduction(datatype, op, true)?;
     let whole = area(from.unwrap_or(into), bytes as usize);
     let mut start = 0;
     let mut blocks = Vec::with_capacity(counts.len());
     for count in counts {
-        let len = count * combine.unit;
+        let len = count * combine.unit();
         blocks.push(whole.part(start..start + len));
         start += len;
     }
@@ -297,7 +342,7 @@ pub fn reduce_scatter(
     let mut aside = Aligned::new(if from.is_none() { own } else { 0 });
     let result = if from.is_none() { aside.area() } else { area(into, own) };
     let flows = collective::reduce_scatter(&large.context.orders, &combine, &blocks, result);
-    large.run(0, combine.unit, flows);
+    Ready { unit: combine.unit(), ..Ready::new(large, 0, flows) }.run();
     if from.is_none() {
         area(into, own).copy_from(aside.area());
     }

@@ -4,16 +4,18 @@
 //! (n-1)X/kL for an allgather, a gather and a scatter of X bytes a rank, and 2(n-1)X/nkL for an allreduce
 //! (big-fat-switches, section 3: all are bound by the links of a node).
 
+use std::sync::Arc;
+
 use crate::area::Area;
 use crate::flow::{Combine, CopyFlow, Flow, PASSING, PassFlow, ReduceFlow, Round, Step, stripe};
 use crate::order::Order;
 
 /// The flows of a rank, one for each ring.
-pub type Flows<'a> = Vec<Box<dyn Flow + 'a>>;
+pub type Flows = Vec<Box<dyn Flow + Send>>;
 
 /// Copies `buffer` from the root to all ranks.
 #[must_use]
-pub fn bcast(rings: &[Order], root: usize, buffer: Area) -> Flows<'static> {
+pub fn bcast(rings: &[Order], root: usize, buffer: Area) -> Flows {
     each(rings, |ring, order| {
         let part = buffer.part(stripe(buffer.len(), ring, rings.len(), 1));
         match order.since(root) {
@@ -26,7 +28,7 @@ pub fn bcast(rings: &[Order], root: usize, buffer: Area) -> Flows<'static> {
 
 /// Copies the block of each rank to all: `blocks` by rank, of which the own one is there.
 #[must_use]
-pub fn allgather(rings: &[Order], blocks: &[Area]) -> Flows<'static> {
+pub fn allgather(rings: &[Order], blocks: &[Area]) -> Flows {
     each(rings, |ring, order| {
         let part = |places| {
             let block = blocks[order.before(places)];
@@ -42,7 +44,7 @@ pub fn allgather(rings: &[Order], blocks: &[Area]) -> Flows<'static> {
 /// Copies the block of each rank to the root: `own`, and at the root where all go, by rank, of which the own one is
 /// there. All blocks have the same length.
 #[must_use]
-pub fn gather(rings: &[Order], root: usize, own: Area, blocks: &[Area]) -> Flows<'static> {
+pub fn gather(rings: &[Order], root: usize, own: Area, blocks: &[Area]) -> Flows {
     boxed(rings, |ring, order| {
         let part = |block: Area| block.part(stripe(block.len(), ring, rings.len(), 1));
         match order.since(root) {
@@ -61,7 +63,7 @@ pub fn gather(rings: &[Order], root: usize, own: Area, blocks: &[Area]) -> Flows
 /// Copies a block of the root to each rank: `own` where it goes, and at the root all blocks, by rank. All have the
 /// same length.
 #[must_use]
-pub fn scatter(rings: &[Order], root: usize, own: Area, blocks: &[Area]) -> Flows<'static> {
+pub fn scatter(rings: &[Order], root: usize, own: Area, blocks: &[Area]) -> Flows {
     boxed(rings, |ring, order| {
         let part = |block: Area| block.part(stripe(block.len(), ring, rings.len(), 1));
         match order.since(root) {
@@ -81,12 +83,7 @@ pub fn scatter(rings: &[Order], root: usize, own: Area, blocks: &[Area]) -> Flow
 
 /// Combines the `input` of all ranks, at each rank into its `result`, which may be the same buffer.
 #[must_use]
-pub fn allreduce<'a>(
-    rings: &[Order],
-    combine: &'a dyn Combine,
-    input: Area,
-    result: Area,
-) -> Flows<'a> {
+pub fn allreduce(rings: &[Order], combine: &Arc<dyn Combine>, input: Area, result: Area) -> Flows {
     boxed(rings, |ring, order| {
         let n = order.len();
         let own = stripe(input.len(), ring, rings.len(), combine.unit());
@@ -106,18 +103,18 @@ pub fn allreduce<'a>(
             len: chunk(result, back).len(),
         });
         let round = Round { first: chunk(input, 0), steps: reduce.chain(copy).collect() };
-        Box::new(ReduceFlow::new(combine, vec![round]))
+        Box::new(ReduceFlow::new(combine.clone(), vec![round]))
     })
 }
 
 /// Combines the blocks of all ranks, by rank, and leaves at each rank the result of its own block in `result`.
 #[must_use]
-pub fn reduce_scatter<'a>(
+pub fn reduce_scatter(
     rings: &[Order],
-    combine: &'a dyn Combine,
+    combine: &Arc<dyn Combine>,
     blocks: &[Area],
     result: Area,
-) -> Flows<'a> {
+) -> Flows {
     boxed(rings, |ring, order| {
         let n = order.len();
         let part = |area: Area| area.part(stripe(area.len(), ring, rings.len(), combine.unit()));
@@ -134,14 +131,14 @@ pub fn reduce_scatter<'a>(
             });
             Round { first: block(1), steps: steps.collect() }
         });
-        Box::new(ReduceFlow::new(combine, rounds.collect()))
+        Box::new(ReduceFlow::new(combine.clone(), rounds.collect()))
     })
 }
 
-fn each(rings: &[Order], flow: impl Fn(usize, &Order) -> CopyFlow) -> Flows<'static> {
+fn each(rings: &[Order], flow: impl Fn(usize, &Order) -> CopyFlow) -> Flows {
     boxed(rings, |ring, order| Box::new(flow(ring, order)))
 }
 
-fn boxed<'a>(rings: &[Order], flow: impl Fn(usize, &Order) -> Box<dyn Flow + 'a>) -> Flows<'a> {
+fn boxed(rings: &[Order], flow: impl Fn(usize, &Order) -> Box<dyn Flow + Send>) -> Flows {
     rings.iter().enumerate().map(|(ring, order)| flow(ring, order)).collect()
 }

@@ -1,14 +1,16 @@
 //! A communicator that uses rings.
 
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use crate::abi::Word;
 use crate::collective::Flows;
 use crate::job::Job;
 use crate::order::Order;
 use crate::peers::{Name, connect};
+use crate::queue::Queue;
+use crate::requests::Finish;
 use crate::rings::{self, Rings};
 use crate::settings::Kind;
 use crate::wire::{Header, Lane, run};
@@ -24,6 +26,7 @@ pub struct Context {
     thresholds: [u64; 6],
     /// One collective at a time: all ranks start them in the same order.
     state: Mutex<State>,
+    queue: Queue,
 }
 
 struct State {
@@ -74,7 +77,7 @@ impl Context {
         let orders = rings.rings.into_iter().map(|ring| Order::new(ring, rank as u32)).collect();
         let thresholds = Kind::ALL.map(|kind| job.settings.threshold(kind, size));
         let state = Mutex::new(State { lanes, number: 0 });
-        Some(Self { rank, orders, comm, thresholds, state })
+        Some(Self { rank, orders, comm, thresholds, state, queue: Queue::default() })
     }
 
     /// Number of ranks.
@@ -87,20 +90,54 @@ impl Context {
         bytes >= self.thresholds[kind as usize]
     }
 
-    /// Runs a collective. A failure ends the job, as that of MPI itself would.
-    pub fn run(&self, job: &Job, header: Header, mut flows: Flows<'_>, kind: Kind) {
-        let Ok(mut state) = self.state.lock() else { return };
-        let number = state.number;
-        state.number = number.wrapping_add(1);
-        let header = Header { number, kind: kind as u8, ..header };
-        if let Err(error) = run(&state.lanes, &mut flows, header, || job.progress()) {
-            let source = std::error::Error::source(&error).map(|e| format!(": {e}"));
-            let source = source.unwrap_or_default();
-            eprintln!("tresse-mpi: rank {}, MPI_{}: {error}{source}", self.rank, kind.name());
+    /// Runs a collective, after those that were started. A failure ends the job, as that of MPI itself would.
+    pub fn run(&self, job: &Job, header: Header, flows: Flows, kind: Kind) {
+        self.queue.drain(|| job.progress());
+        if let Err(error) = self.transfer(header, flows, kind, Some(&mut || job.progress())) {
+            eprintln!("tresse-mpi: {error}");
             job.real.abort(self.comm, 1);
             std::process::abort();
         }
         job.counts[kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Starts a collective, behind those that were started, and tells `finish` when it is done.
+    pub fn start(
+        self: &Arc<Self>,
+        job: &Arc<Job>,
+        header: Header,
+        flows: Flows,
+        kind: Kind,
+        finish: Finish,
+    ) {
+        let (own, job) = (self.clone(), job.clone());
+        self.queue.push(Box::new(move || {
+            if let Err(error) = own.transfer(header, flows, kind, None) {
+                // Only threads of the program may call MPI_Abort.
+                eprintln!("tresse-mpi: {error}");
+                std::process::abort();
+            }
+            job.counts[kind as usize].fetch_add(1, Ordering::Relaxed);
+            finish.done();
+        }));
+    }
+
+    fn transfer(
+        &self,
+        header: Header,
+        mut flows: Flows,
+        kind: Kind,
+        idle: Option<&mut dyn FnMut()>,
+    ) -> Result<(), String> {
+        let mut state = self.state.lock().map_err(|_| "a collective has failed".to_owned())?;
+        let number = state.number;
+        state.number = number.wrapping_add(1);
+        let header = Header { number, kind: kind as u8, ..header };
+        run(&state.lanes, &mut flows, header, idle).map_err(|error| {
+            let source = std::error::Error::source(&error).map(|e| format!(": {e}"));
+            let source = source.unwrap_or_default();
+            format!("rank {}, MPI_{}: {error}{source}", self.rank, kind.name())
+        })
     }
 }
 

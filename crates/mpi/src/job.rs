@@ -28,6 +28,8 @@ pub struct Job {
     pub rank: usize,
     /// The token of the job.
     pub token: Token,
+    /// Whether all threads of this process may call MPI at once.
+    pub multiple: bool,
     /// Where other ranks connect to.
     pub door: Door,
     /// Collectives that went over rings, by [`Kind`].
@@ -83,6 +85,7 @@ impl Job {
         }
         Ok(Some(Self {
             own: alone,
+            multiple: multiple(real),
             real,
             settings,
             records,
@@ -151,4 +154,10 @@ fn exchange(real: &Real, own: &Record, size: usize) -> Result<Vec<Record>, Strin
         return Err("MPI_Allgather failed".to_owned());
     }
     Ok(all.iter().map(Record::decode).collect())
+}
+
+/// Whether MPI was started with `MPI_THREAD_MULTIPLE`.
+fn multiple(real: &Real) -> bool {
+    let mut provided = 0;
+    real.query_thread(&raw mut provided) == 0 && provided == real.constants.thread_multiple
 }

@@ -21,6 +21,11 @@ pub struct Elements {
 }
 
 impl Elements {
+    /// So many times as many.
+    pub const fn times(self, times: u64) -> Self {
+        Self { count: self.count * times as i64, ..self }
+    }
+
     /// Number of bytes of their values. `None` for a wrong count or datatype, which is for the MPI to report.
     pub fn bytes(&self, real: &Real) -> Option<u64> {
         let mut size = 0;

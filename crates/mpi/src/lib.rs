@@ -7,6 +7,7 @@
 
 mod abi;
 mod area;
+mod arithmetic;
 mod board;
 mod call;
 mod collective;
@@ -17,9 +18,13 @@ mod job;
 mod layout;
 mod order;
 mod peers;
+mod queue;
 mod real;
 mod record;
+mod reduction;
+mod requests;
 mod rings;
 mod settings;
+mod threads;
 mod wire;
 mod world;

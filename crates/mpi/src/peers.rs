@@ -13,11 +13,12 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tresse_ring::proof::{self, Token};
 use tresse_ring::strangers::Strangers;
+
+use crate::threads;
 
 /// How long a stranger has to prove itself, and how long a rank waits for one that has to connect to it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -90,7 +91,7 @@ impl Door {
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared::default());
         let (door, own) = (listener.try_clone()?, shared.clone());
-        thread::Builder::new().name("tresse-mpi".into()).spawn(move || accept(&door, &own))?;
+        threads::spawn(move || accept(&door, &own))?;
         Ok(Self { port, listener, shared })
     }
 
@@ -171,7 +172,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 own.new.notify_all();
             }
         };
-        drop(thread::Builder::new().name("tresse-mpi".into()).spawn(prove));
+        drop(threads::spawn(prove));
     }
 }
 
@@ -238,7 +239,7 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(10);
         while TcpStream::connect(port).is_ok() {
             assert!(Instant::now() < deadline, "the door is still open");
-            thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

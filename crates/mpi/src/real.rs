@@ -9,6 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use crate::abi::{Abi, Constants, Word};
+use crate::arithmetic::Basic;
 
 /// Declares the functions that are called, and a method for each.
 macro_rules! functions {
@@ -20,14 +21,17 @@ macro_rules! functions {
             pub abi: Abi,
             /// Its constants.
             pub constants: Constants,
+            /// Its basic types and operations.
+            pub basic: Basic,
             $($field: Option<unsafe extern "C" fn($($ty),*) -> c_int>,)*
         }
 
         impl Real {
-            fn bind(abi: Abi, constants: Constants, library: &Library) -> Self {
+            fn bind(abi: Abi, constants: Constants, basic: Basic, library: &Library) -> Self {
                 Self {
                     abi,
                     constants,
+                    basic,
                     $($field: library.symbol(concat!("PMPI_", $name)).map(|address| {
                         // SAFETY: the address is that of the function of this name, which has this type in the MPI
                         // standard; handles are words (`abi`).
@@ -53,6 +57,7 @@ macro_rules! functions {
 functions! {
     init "Init" (argc: Word, argv: Word);
     init_thread "Init_thread" (argc: Word, argv: Word, required: c_int, provided: *mut c_int);
+    query_thread "Query_thread" (provided: *mut c_int);
     finalize "Finalize" ();
     abort "Abort" (comm: Word, code: c_int);
     comm_size "Comm_size" (comm: Word, size: *mut c_int);
@@ -60,6 +65,36 @@ functions! {
     comm_dup "Comm_dup" (comm: Word, copy: *mut Word);
     comm_free "Comm_free" (comm: *mut Word);
     iprobe "Iprobe" (source: c_int, tag: c_int, comm: Word, flag: *mut c_int, status: Word);
+    irecv "Irecv" (buffer: Word, count: c_int, datatype: Word, source: c_int, tag: c_int, comm: Word, request: Word);
+    recv_init "Recv_init"
+        (buffer: Word, count: c_int, datatype: Word, source: c_int, tag: c_int, comm: Word, request: Word);
+    send "Send" (buffer: Word, count: c_int, datatype: Word, to: c_int, tag: c_int, comm: Word);
+    wait "Wait" (request: Word, status: Word);
+    waitall "Waitall" (count: c_int, requests: Word, statuses: Word);
+    waitany "Waitany" (count: c_int, requests: Word, index: *mut c_int, status: Word);
+    waitsome "Waitsome" (count: c_int, requests: Word, done: *mut c_int, indices: Word, statuses: Word);
+    test "Test" (request: Word, flag: *mut c_int, status: Word);
+    testall "Testall" (count: c_int, requests: Word, flag: *mut c_int, statuses: Word);
+    testany "Testany" (count: c_int, requests: Word, index: *mut c_int, flag: *mut c_int, status: Word);
+    testsome "Testsome" (count: c_int, requests: Word, done: *mut c_int, indices: Word, statuses: Word);
+    request_get_status "Request_get_status" (request: Word, flag: *mut c_int, status: Word);
+    request_free "Request_free" (request: Word);
+    start "Start" (request: Word);
+    startall "Startall" (count: c_int, requests: Word);
+    barrier "Barrier" (comm: Word);
+    reduce "Reduce"
+        (from: Word, into: Word, count: c_int, datatype: Word, op: Word, root: c_int, comm: Word);
+    ibcast "Ibcast" (buffer: Word, count: c_int, datatype: Word, root: c_int, comm: Word, request: Word);
+    iallgather "Iallgather"
+        (from: Word, count: c_int, datatype: Word, into: Word, counts: c_int, types: Word, comm: Word, request: Word);
+    iallreduce "Iallreduce"
+        (from: Word, into: Word, count: c_int, datatype: Word, op: Word, comm: Word, request: Word);
+    bcast_init "Bcast_init"
+        (buffer: Word, count: c_int, datatype: Word, root: c_int, comm: Word, info: Word, request: Word);
+    allgather_init "Allgather_init"
+        (from: Word, count: c_int, datatype: Word, into: Word, counts: c_int, types: Word, comm: Word, info: Word, request: Word);
+    allreduce_init "Allreduce_init"
+        (from: Word, into: Word, count: c_int, datatype: Word, op: Word, comm: Word, info: Word, request: Word);
     comm_group "Comm_group" (comm: Word, group: *mut Word);
     comm_test_inter "Comm_test_inter" (comm: Word, flag: *mut c_int);
     comm_create_keyval "Comm_create_keyval" (copy: Word, delete: Word, keyval: *mut c_int, extra: Word);
@@ -107,7 +142,8 @@ impl Real {
                 eprintln!("tresse-mpi: {abi:?} lacks its own constants");
                 std::process::abort();
             };
-            Self::bind(abi, constants, &library)
+            let basic = Basic::of(abi, |name| variable(name, &library));
+            Self::bind(abi, constants, basic, &library)
         })
     }
 }

@@ -49,7 +49,10 @@ impl Rings {
 /// # Errors
 /// The file or the lock cannot be read or planned, or gives another generation than the daemons have.
 pub fn plan(file: &Path, generation: &str) -> Result<Plan, String> {
-    let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let read =
+        |path: &Path| fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
+    let beside = |wiring: &str| read(&file.with_file_name(wiring));
+    let text = tresse_cluster::with_wiring(read(file)?, beside)?;
     let cluster = tresse_cluster::parse(&text, &file.display().to_string())
         .map_err(|_| format!("`tresse check {}` says what is wrong with it", file.display()))?;
     let path = file.with_file_name("tresse.lock");

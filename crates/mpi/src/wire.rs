@@ -104,15 +104,16 @@ impl Header {
 }
 
 /// Runs a collective: one flow for each ring, over its connections. Returns when all is received, and all that is to be
-/// sent is with the kernel. `idle` is called again and again meanwhile: others wait for what only this process moves.
+/// sent is with the kernel. `idle` is called again and again meanwhile, if there is
+/// one: others wait for what only this process moves.
 ///
 /// # Errors
 /// See [`WireError`].
 pub fn run<S>(
     lanes: &[Lane<S>],
-    flows: &mut [Box<dyn Flow + '_>],
+    flows: &mut [Box<dyn Flow + Send>],
     header: Header,
-    mut idle: impl FnMut(),
+    mut idle: Option<&mut dyn FnMut()>,
 ) -> Result<(), WireError>
 where
     S: AsFd,
@@ -145,12 +146,14 @@ where
             return Ok(());
         }
         pause = if moved { SHORTEST } else { (2 * pause).min(LONGEST) };
-        if !moved || last.elapsed() > LONGEST {
+        if let Some(idle) = &mut idle
+            && (!moved || last.elapsed() > LONGEST)
+        {
             idle();
             last = Instant::now();
         }
         if !moved {
-            wait(&mut works, pause)?;
+            wait(&mut works, idle.is_some().then_some(pause))?;
         }
     }
 }
@@ -160,8 +163,9 @@ const fn with_header(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { bytes + HEADER as u64 }
 }
 
-/// Waits until a connection can receive or send what its flow has room for, or has ready, but no longer than `pause`.
-fn wait<S: AsFd>(works: &mut [Work<'_, S>], pause: Duration) -> Result<(), WireError> {
+/// Waits until a connection can receive or send what its flow has room for, or has ready, but no longer than
+/// `pause`.
+fn wait<S: AsFd>(works: &mut [Work<'_, S>], pause: Option<Duration>) -> Result<(), WireError> {
     let mut all = Vec::with_capacity(2 * works.len());
     for work in works {
         if work.wants() {
@@ -171,7 +175,7 @@ fn wait<S: AsFd>(works: &mut [Work<'_, S>], pause: Duration) -> Result<(), WireE
             all.push(PollFd::new(work.lane.after.as_fd(), PollFlags::POLLOUT));
         }
     }
-    match ppoll(&mut all, Some(TimeSpec::from_duration(pause)), None) {
+    match ppoll(&mut all, pause.map(TimeSpec::from_duration), None) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(errno) => Err(WireError::Poll(errno.into())),
     }
@@ -181,7 +185,7 @@ fn wait<S: AsFd>(works: &mut [Work<'_, S>], pause: Duration) -> Result<(), WireE
 struct Work<'a, S> {
     ring: usize,
     lane: &'a Lane<S>,
-    flow: &'a mut (dyn Flow + 'a),
+    flow: &'a mut (dyn Flow + Send),
     header: Header,
     heard: [u8; HEADER],
     say: [u8; HEADER],

@@ -1,10 +1,10 @@
 //! The state of this process from `MPI_Init` to `MPI_Finalize`: whether rings are used, and the communicators that have
 //! them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
 
 use crate::abi::Word;
 use crate::board::Board;
@@ -18,6 +18,20 @@ static LEAST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 static WORLD: RwLock<Option<Arc<World>>> = RwLock::new(None);
 
+/// Communicators whose rings wait to be set up.
+static WANTED: AtomicUsize = AtomicUsize::new(0);
+
+/// When the rings of a communicator are set up that has none yet. This is collective and may wait for other ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setup {
+    /// In this call, which is a blocking collective.
+    Now,
+    /// In the next blocking collective of the communicator: all ranks call it at the same place of their collectives.
+    Later,
+    /// They have been.
+    Never,
+}
+
 /// The job, and the communicators of this process.
 pub struct World {
     /// What all of them need.
@@ -26,6 +40,7 @@ pub struct World {
     keyval: c_int,
     /// Communicators by handle; `None` for those that use the MPI's own algorithms.
     contexts: RwLock<HashMap<Word, Option<Arc<Context>>>>,
+    wanted: Mutex<HashSet<Word>>,
 }
 
 /// Bytes from which any collective looks further. A load and a comparison are all that a shorter one costs.
@@ -36,6 +51,16 @@ pub fn least() -> u64 {
 /// The state, while rings are used.
 pub fn world() -> Option<Arc<World>> {
     WORLD.read().ok()?.clone()
+}
+
+/// To be called by each blocking collective before anything else: sets up the rings that a nonblocking one has asked
+/// for.
+pub fn catch_up(comm: Word) {
+    if WANTED.load(Ordering::Relaxed) > 0
+        && let Some(world) = world()
+    {
+        world.catch_up(comm);
+    }
 }
 
 /// Starts MPI by `init`, and finds out whether rings are used. Returns what `init` returns.
@@ -89,20 +114,56 @@ impl World {
         if job.real.comm_create_keyval(copy, delete, &raw mut keyval, 0) != 0 {
             return Err("MPI_Comm_create_keyval failed".to_owned());
         }
-        Ok(Self { job: job.into(), keyval, contexts: RwLock::default() })
+        Ok(Self { job: job.into(), keyval, contexts: RwLock::default(), wanted: Mutex::default() })
     }
 
-    /// What the rings of a communicator need, if it uses any. The first call for a communicator is collective over it.
-    pub fn context(&self, comm: Word) -> Option<Arc<Context>> {
+    /// What the rings of a communicator need, if it uses any.
+    pub fn context(&self, comm: Word, setup: Setup) -> Option<Arc<Context>> {
         let comm = self.job.real.abi.handle(comm);
         if let Some(known) = self.contexts.read().ok()?.get(&comm) {
             return known.clone();
+        }
+        match setup {
+            Setup::Now => {}
+            Setup::Never => return None,
+            Setup::Later => {
+                self.want(comm);
+                return None;
+            }
         }
         let context = Context::new(&self.job, comm).map(Arc::new);
         if self.job.real.comm_set_attr(comm, self.keyval, comm) == 0 {
             self.contexts.write().ok()?.insert(comm, context.clone());
         }
         context
+    }
+
+    /// Has the rings of a communicator set up in its next blocking collective.
+    fn want(&self, comm: Word) {
+        let known = self.wanted.lock().is_ok_and(|wanted| wanted.contains(&comm));
+        if !known
+            && self.job.real.comm_set_attr(comm, self.keyval, comm) == 0
+            && self.wanted.lock().is_ok_and(|mut wanted| wanted.insert(comm))
+        {
+            WANTED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether the rings of a communicator are wanted, and no longer.
+    fn unwant(&self, comm: Word) -> bool {
+        let wanted = self.wanted.lock().is_ok_and(|mut wanted| wanted.remove(&comm));
+        if wanted {
+            WANTED.fetch_sub(1, Ordering::Relaxed);
+        }
+        wanted
+    }
+
+    /// Does what waits for the next blocking collective of a communicator.
+    fn catch_up(&self, comm: Word) {
+        let comm = self.job.real.abi.handle(comm);
+        if self.unwant(comm) {
+            self.context(comm, Setup::Now);
+        }
     }
 }
 
@@ -119,10 +180,11 @@ extern "C" fn not_copied(_: Word, _: c_int, _: Word, _: Word, _: Word, flag: *mu
 
 /// `MPI_Comm_delete_attr_function`: the communicator goes.
 extern "C" fn forget(_comm: Word, _keyval: c_int, handle: Word, _: Word) -> c_int {
-    if let Some(world) = world()
-        && let Ok(mut contexts) = world.contexts.write()
-    {
-        contexts.remove(&handle);
+    if let Some(world) = world() {
+        world.unwant(handle);
+        if let Ok(mut contexts) = world.contexts.write() {
+            contexts.remove(&handle);
+        }
     }
     0
 }

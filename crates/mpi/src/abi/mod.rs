@@ -31,4 +31,20 @@ impl Abi {
             Self::Mpich => word & 0xffff_ffff,
         }
     }
+
+    /// The handles of an array of the program, as they can be compared.
+    #[must_use]
+    #[expect(unsafe_code, reason = "arrays of programs written in C")]
+    pub fn handles(self, array: Word, count: usize) -> Vec<Word> {
+        if array == 0 {
+            return Vec::new();
+        }
+        let one = |k: usize| match self {
+            // SAFETY: the program passes an array of so many handles, which are pointers.
+            Self::OpenMpi | Self::Mpi5 => unsafe { *(array as *const Word).add(k) },
+            // SAFETY: the same, of ints.
+            Self::Mpich => unsafe { *(array as *const u32).add(k) as Word },
+        };
+        (0..count).map(one).collect()
+    }
 }

@@ -2,13 +2,14 @@
 //! allreduce (Patarasuk and Yuan 2009).
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::Flow;
 use super::pass::Ring;
 use crate::area::{Aligned, Area};
 
 /// An operation of a reduction, on whole elements of one type.
-pub trait Combine {
+pub trait Combine: Send + Sync {
     /// Bytes of an element.
     fn unit(&self) -> usize;
 
@@ -19,8 +20,8 @@ pub trait Combine {
 /// A flow of rounds. In each it receives chunk after chunk and combines each with the own contribution to it, then
 /// receives chunks that are results already. It sends one chunk of its own first, and then every chunk that it has
 /// received but the last.
-pub struct ReduceFlow<'a> {
-    combine: &'a dyn Combine,
+pub struct ReduceFlow {
+    combine: Arc<dyn Combine>,
     steps: Vec<Step>,
     sends: Vec<Sent>,
     /// Received bytes that are still to be combined.
@@ -66,10 +67,10 @@ enum Sent {
 /// Most bytes of a chunk that is only sent on. All members send one before they have room for the next one.
 pub const PASSING: usize = 64 << 10;
 
-impl<'a> ReduceFlow<'a> {
+impl ReduceFlow {
     /// Does these rounds one after the other.
     #[must_use]
-    pub fn new(combine: &'a dyn Combine, rounds: Vec<Round>) -> Self {
+    pub fn new(combine: Arc<dyn Combine>, rounds: Vec<Round>) -> Self {
         let unit = combine.unit();
         let room = (PASSING / unit).max(1) * unit;
         let (mut steps, mut sends) = (Vec::new(), Vec::new());
@@ -139,7 +140,7 @@ impl<'a> ReduceFlow<'a> {
     }
 }
 
-impl Flow for ReduceFlow<'_> {
+impl Flow for ReduceFlow {
     fn to_receive(&self) -> u64 {
         self.steps.iter().map(|step| step.len as u64).sum()
     }

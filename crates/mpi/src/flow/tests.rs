@@ -1,4 +1,5 @@
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::thread;
 
 use crate::area::{Aligned, Area};
@@ -22,6 +23,10 @@ impl Combine for Sum {
             to.copy_from_slice(&sum);
         }
     }
+}
+
+fn sums() -> Arc<dyn Combine> {
+    Arc::new(Sum)
 }
 
 /// Two rings of `n` ranks, or one: in some order, and in the reverse one.
@@ -71,9 +76,9 @@ fn everywhere(
     })
 }
 
-fn go(lanes: &[Lane<UnixStream>], mut flows: Flows<'_>) {
+fn go(lanes: &[Lane<UnixStream>], mut flows: Flows) {
     let header = Header { number: 1, kind: 2, root: 3, unit: 4, bytes: 5 };
-    run(lanes, &mut flows, header, || {}).unwrap();
+    run(lanes, &mut flows, header, None).unwrap();
 }
 
 fn block(rank: usize, len: usize) -> Vec<u8> {
@@ -180,7 +185,7 @@ fn all_ranks_have_the_sum() {
                 let mut own = filled(&block(rank, len));
                 let mut result = Aligned::new(len);
                 let into = if in_place { own.area() } else { result.area() };
-                go(lanes, collective::allreduce(orders, &Sum, own.area(), into));
+                go(lanes, collective::allreduce(orders, &sums(), own.area(), into));
                 assert!(in_place || own.bytes() == block(rank, len));
                 into.bytes().to_vec()
             });
@@ -198,7 +203,7 @@ fn each_rank_has_its_part_of_the_sum() {
             let mut blocks = parts(own.area(), len);
             blocks.resize(n, Area::EMPTY);
             let mut result = Aligned::new(len);
-            go(lanes, collective::reduce_scatter(orders, &Sum, &blocks, result.area()));
+            go(lanes, collective::reduce_scatter(orders, &sums(), &blocks, result.area()));
             result.bytes().to_vec()
         });
         for (rank, it) in all.iter().enumerate() {
