@@ -28,7 +28,7 @@ esac
 case $lanes in
 *here*)
     stage 'units and command line' $tests --lib --bin tresse --test cli --test plans --test problem_kinds \
-        --test arrows --test methods --test verifier --test workspace --test lanes --test kernel --test start --test openvswitch -- --skip vm_
+        --test arrows --test methods --test verifier --test workspace --test lanes --test exports --test kernel --test start --test openvswitch -- --skip vm_
     stage 'labs without VLANs' $tests --test fabric -- routed_ --skip long_
     stage 'changes without VLANs' tests/changes.sh here ring-grown pmesh-3x3 flat24
     stage 'several failures' env SEVERAL_ROUNDS=3 \
@@ -37,6 +37,8 @@ case $lanes in
         HALFWAY_ONLY='settled/daemon-killed some-installed/daemon-hung/ begun/second-operator' \
         tests/halfway.sh here ring-4
     stage 'a node without VLANs' $tests --test node -- flat_
+    stage 'MPI programs' env BUILT="$(realpath "$built")" \
+        MPI_LIBRARY="$(realpath "$built")/deps/libtresse_mpi.so" tests/mpi-rings.sh short
     stage 'systemd: files' systemd/check.sh
     stage 'systemd: daemon' systemd/boot.sh "$built"
     stage 'systemd: package' systemd/package.sh "$built"

@@ -1,10 +1,10 @@
-# Sourced by tests/mpi.sh and tests/nas.sh: a lab of a fabric without VLANs, and Open MPI over its nodes.
-# Sets `built`, where the programs are, and `work`, a directory that goes with the lab at the end.
+# Sourced by scripts that run MPI programs: a lab of a fabric without VLANs, and Open MPI over its nodes.
+# Sets `built`, where the programs are (BUILT, else the release), and `work`, a directory that goes with the lab at the end.
 if [ "$(id -u)" != 0 ]; then
     echo "not run: needs root (network namespaces of its own)"
-    exit 0
+    exit "${NOT_RUN:-0}"
 fi
-built=${CARGO_TARGET_DIR:-$PWD/target}/release
+built=${BUILT:-${CARGO_TARGET_DIR:-$PWD/target}/release}
 [ -x "$built/tresse" ] || cargo build --release --locked --package tresse --package tressed
 lab=mpi-$$
 work=$(mktemp -d)
@@ -15,12 +15,12 @@ down() {
 trap down EXIT
 trap 'exit 130' INT TERM
 
-# needs PROGRAM..: ends here without them
+# needs PROGRAM..: ends here without them, with the exit code NOT_RUN
 needs() {
     for program; do
         if ! command -v "$program" >/dev/null; then
             echo "not run: $program is missing (tests/deps.sh bench)"
-            exit 0
+            exit "${NOT_RUN:-0}"
         fi
     done
 }
@@ -53,16 +53,24 @@ hostname "\$1"
 cd "$work"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 eval "\$("$built/tresse" env "\$2" --for openmpi)"
-exec timeout 600 mpirun --hostfile hostfile -np "\$3" --mca plm_rsh_agent "$work/agent" \\
-    --mca oob_tcp_if_include tresse0 --mca mpi_yield_when_idle 1 "\$4"
+processes=\$3
+shift 3
+exec timeout "\${MPI_SECONDS:-600}" mpirun --hostfile hostfile -np "\$processes" --mca plm_rsh_agent "$work/agent" \\
+    --mca oob_tcp_if_include tresse0 --mca mpi_yield_when_idle 1 \$MPI_OPTIONS "\$@"
 RUN
 chmod +x "$work/agent"
+export MPI_OPTIONS=
 
 # mpi FILE COUNT PROGRAM: the program once on each of so many nodes, evenly chosen, in $work
 mpi() {
     nodes=$(wc -l <"$work/hosts")
     awk -v every=$((nodes / $2)) -v count="$2" '
         (NR - 1) % every == 0 && n++ < count { print $1 " slots=1" }' "$work/hosts" >"$work/hostfile"
+    start "$@"
+}
+
+# start FILE COUNT PROGRAM..: so many processes on the nodes of $work/hostfile. MPI_OPTIONS are for mpirun.
+start() {
     first=$(awk 'NR == 1 { print $2 }' "$work/hosts")
-    on "$first" unshare -u sh "$work/run" "$first" "$1" "$2" "$3"
+    on "$first" unshare -u sh "$work/run" "$first" "$@"
 }

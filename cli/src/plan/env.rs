@@ -18,6 +18,8 @@ use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output;
 
+const RINGS: &str = "large collectives over the rings of the plan (docs/mpi.md): mpirun";
+
 /// Arguments of `tresse env`, which prints environment variables that make MPI, NCCL and others use
 /// the fabric.
 #[derive(Debug, Args)]
@@ -116,11 +118,13 @@ fn advice(plan: &Plan, library: Library) -> Advice {
                 variables.insert("OMPI_MCA_btl_tcp_links", ways.to_string());
             }
             notes.push("what starts the processes (mpirun, ssh) may use any network".into());
+            notes.push(format!("{RINGS} -x LD_PRELOAD=libtresse_mpi.so"));
         }
         Library::Mpich => {
             variables.insert("FI_PROVIDER", "tcp".into());
             variables.insert("FI_TCP_IFACE", interface());
             notes.push("for MPICH over libfabric (ch4:ofi)".into());
+            notes.push(format!("{RINGS} -genv LD_PRELOAD libtresse_mpi.so"));
         }
         Library::Ucx => {
             variables.insert("UCX_NET_DEVICES", interface());

@@ -170,6 +170,8 @@ fn share(
     *number = head[0];
     let count = head[1] as usize;
     if count == 0 {
+        // Rank 0 has said why; no member says it again for another communicator.
+        job.warned.store(true, Ordering::Relaxed);
         return None;
     }
     let mut rings = found.unwrap_or_else(|| Rings::empty(count, size));

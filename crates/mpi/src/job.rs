@@ -38,7 +38,8 @@ pub struct Job {
     pub own: Word,
     numbers: AtomicU32,
     plan: OnceLock<Result<Plan, String>>,
-    warned: AtomicBool,
+    /// Whether somebody has said why rings are not used.
+    pub warned: AtomicBool,
 }
 
 impl Job {

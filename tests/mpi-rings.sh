@@ -1,0 +1,140 @@
+#!/bin/sh
+# Collectives of MPI programs over the rings of the plan (crates/mpi): tests/mpi/collectives.c judges its results, in
+# labs of fabrics whose nodes route, with cables of 100 Mbit/s and the ranks in no order. Prints what a collective takes
+# over the bound of one link, beside the MPI alone, and how many went over rings; wrong results fail, times do not.
+#
+#   mpi-rings.sh short   a ring of four: everything at any size, a library that some ranks lack, a rank that dies,
+#                        one figure. For `make test`, with the programs of BUILT and the library MPI_LIBRARY
+#   mpi-rings.sh         all figures: P-Mesh 4x4, rings of 8 and of 4 with two ranks a node, in both placements
+#
+# Needs root, Open MPI and a C compiler. Bounded: MPI_SECONDS a job.
+set -eu
+cd "$(dirname "$0")/.."
+MPI_SECONDS=${MPI_SECONDS:-150}
+export MPI_SECONDS
+# `make test` has to be told.
+[ "${1:-}" != short ] || NOT_RUN=77
+. tests/mpi/lab.sh
+needs mpirun mpicc
+library=${MPI_LIBRARY:-$built/libtresse_mpi.so}
+[ -e "$library" ] || cargo build --release --locked --package tresse-mpi
+mpicc -O2 tests/mpi/collectives.c -o "$work/collectives"
+
+# ranks NODES EACH: the nodes that ranks run on, so many on each, in no order
+ranks() {
+    nodes=$1
+    awk -v seed="${SEED:-7}" 'BEGIN { srand(seed) } { print rand(), $1 }' "$work/hosts" | sort | head -n "$nodes" \
+        | awk -v each="$2" '{ print $2 " slots=" each }' >"$work/hostfile"
+    processes=$(($1 * $2))
+}
+
+# job LIBRARY WORDS..: runs collectives; without the library where LIBRARY is 0
+job() {
+    MPI_OPTIONS="${placement:-} --bind-to none"
+    [ "$1" = 0 ] || MPI_OPTIONS="$MPI_OPTIONS -x LD_PRELOAD=$library -x TRESSE_MPI_CLUSTER=$file \
+-x TRESSE_MPI_REPORT=1 ${settings:-}"
+    shift
+    start "$file" "$processes" "$work/collectives" "$@"
+}
+
+# row KIND BYTES LINKS: the median of three over the time that one link takes for LINKS times the bytes
+row() {
+    for with in 1 0; do
+        job "$with" time "$1" "$2" 3 >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+        eval "took$with=$(grep -E '^[0-9.]+( wrong)?$' "$work/said")"
+    done
+    # shellcheck disable=SC2154
+    echo "$1 $2 $3 $took1 $took0" | awk -v name="$name" '{
+        bound = $3 * $2 * 8 / 100e6
+        printf "%-24s %-15s %9d bytes: %.2f of one link, without the library %.2f\n", name, $1, $2, $4 / bound, $5 / bound }'
+}
+
+short() {
+    up "$PWD/configs/ring-4.toml" --rate 100M
+    name='ring of 4'
+    ranks 4 1
+    settings='-x TRESSE_MPI_THRESHOLD=0'
+    echo "== everything, at any size"
+    job 1 check >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+    cat "$work/said"
+    grep -q '^ok$' "$work/said" && grep -Eq 'over rings: Bcast [1-9]' "$work/said"
+    settings=
+    ranks 4 2
+    job 1 check >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+    cat "$work/said"
+    grep -q '^ok$' "$work/said" && grep -Eq 'over rings: Bcast [1-9]' "$work/said"
+    ranks 4 1
+    echo "== ranks without the library, another setting, no daemon: one line, and the MPI's own"
+    MPI_OPTIONS='--bind-to none'
+    start "$file" 2 "$work/collectives" check : -np 2 -x "LD_PRELOAD=$library" "$work/collectives" check \
+        >"$work/said" 2>&1
+    one 'rank 0 does not have this library'
+    start "$file" 2 -x "LD_PRELOAD=$library" "$work/collectives" check : \
+        -np 2 -x "LD_PRELOAD=$library" -x TRESSE_MPI_BCAST=1M "$work/collectives" check >"$work/said" 2>&1
+    one 'rank 2: its TRESSE_MPI_ variables differ'
+    settings='-x TRESSE_SOCKET=/nonexistent'
+    job 1 check >"$work/said" 2>&1
+    one 'rank 0: tressed does not answer there'
+    settings="-x TRESSE_MPI_CLUSTER=$PWD/configs/ring-3.toml"
+    job 1 check >"$work/said" 2>&1
+    one 'ring-3.toml gives plan'
+    settings=
+    echo "== a rank that dies in the middle ends the job"
+    for kind in bcast allreduce; do
+        began=$(date +%s)
+        if job 1 die $kind 40000000 >"$work/said" 2>&1; then
+            echo "$kind: the job ends well"
+            return 1
+        fi
+        took=$(($(date +%s) - began))
+        echo "$kind: ended after $took s"
+        [ "$took" -lt $((MPI_SECONDS - 10)) ]
+    done
+    row bcast 8388608 1
+}
+
+# one WORDS: the job was right, and said so in one line
+one() {
+    cat "$work/said"
+    grep -q '^ok$' "$work/said"
+    [ "$(grep -c "^tresse-mpi: rings are not used: .*$1" "$work/said")" = 1 ]
+    [ "$(grep -c '^tresse-mpi: rings are not used' "$work/said")" = 1 ]
+}
+
+# every NODES: the rows of one fabric
+every() {
+    name=$1
+    row bcast 8388608 1
+    row bcast 25165824 1
+    row allgather 1000000 $(($2 - 1))
+    row allreduce 8388608 "$(awk -v n="$2" 'BEGIN { print 2 * (n - 1) / n }')"
+    row reduce_scatter 8388608 "$(awk -v n="$2" 'BEGIN { print (n - 1) / n }')"
+    row gather 1000000 $(($2 - 1))
+    row scatter 1000000 $(($2 - 1))
+}
+
+if [ "${1:-}" = short ]; then
+    short
+    exit
+fi
+up "$PWD/configs/pmesh-4x4.toml" --rate 100M
+ranks 16 1
+every 'P-Mesh 4x4' 16
+up "$PWD/configs/ring-8.toml" --rate 100M
+ranks 8 1
+every 'ring of 8' 8
+echo "0: 0 1 2 3 4 5 6 7" >"$work/switch.fnn"
+up "$work/switch.fnn" --rate 100M
+ranks 8 1
+every 'one switch of 8' 8
+up "$PWD/configs/ring-4.toml" --rate 100M
+ranks 4 2
+name='ring of 4, two a node' placement='--map-by slot'
+row bcast 8388608 1
+name='ring of 4, alternating' placement='--map-by node'
+row bcast 8388608 1
+placement=
+ranks 4 1
+for with in 0 1; do
+    echo "a broadcast of 8 bytes among one rank takes $(job $with decide 100000 2>/dev/null) ns, library $with"
+done
