@@ -161,11 +161,7 @@ impl<'a> Names<'a> {
                 let hears = at(&table.name, neighbour.port.clone());
                 match self.of(neighbour) {
                     Far::Host => {}
-                    Far::Switch(there) if there == here => loops.push(format!(
-                        "{} hears {} itself: a cable with both ends in one switch is left out",
-                        hears.words(),
-                        table.name
-                    )),
+                    Far::Switch(there) if there == here => loops.push(itself(&hears)),
                     Far::Switch(there) => {
                         let (port, strength) = self.port(here, neighbour, there);
                         let (far, tells) = (&self.tables[there], self.tables[there].lldp);
@@ -177,13 +173,25 @@ impl<'a> Names<'a> {
                         let port = port.or(neighbour.far.first()).cloned().unwrap_or_default();
                         let heard = at(known_name(known, &name), port);
                         let strength = Strength::Alone;
-                        claims.push(Claim { hears, heard, strength, tells: false });
+                        match heard.switch == hears.switch {
+                            true => loops.push(itself(&hears)),
+                            false => claims.push(Claim { hears, heard, strength, tells: false }),
+                        }
                     }
                 }
             }
         }
         (claims, loops)
     }
+}
+
+/// What is said of a port that hears its own switch.
+fn itself(hears: &PortAt) -> String {
+    format!(
+        "{} hears {} itself: a cable with both ends in one switch is left out",
+        hears.words(),
+        hears.switch
+    )
 }
 
 /// Whether one of these names is that of this port.
