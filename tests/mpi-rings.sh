@@ -5,7 +5,8 @@
 #
 #   mpi-rings.sh short   a ring of four: everything at any size, a library that some ranks lack, a rank that dies,
 #                        one figure. For `make test`, with the programs of BUILT and the library MPI_LIBRARY
-#   mpi-rings.sh         all figures: P-Mesh 4x4, rings of 8 and of 4 with two ranks a node, in both placements
+#   mpi-rings.sh         all figures: P-Mesh 4x4, a ring of 8, one switch of 8, a ring of 4 with two ranks a node in both
+#                        placements, and what a decision costs
 #
 # Needs root, Open MPI and a C compiler. Bounded: MPI_SECONDS a job.
 set -eu

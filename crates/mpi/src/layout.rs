@@ -105,22 +105,11 @@ pub fn is_plain(real: &Real, datatype: Word) -> bool {
     {
         return false;
     }
-    let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
-    let code = real.type_get_envelope(
-        datatype,
-        &raw mut integers,
-        &raw mut addresses,
-        &raw mut datatypes,
-        &raw mut combiner,
-    );
-    if code != 0 {
-        return false;
-    }
-    match (integers, addresses, datatypes) {
+    match made_of(real, datatype) {
         // Only a basic type is made of nothing.
-        (0, 0, 0) => true,
+        Some((0, 0, 0)) => true,
         // MPI_Type_dup, MPI_Type_contiguous.
-        (0 | 1, 0, 1) => {
+        Some((integers @ (0 | 1), addresses @ 0, datatypes @ 1)) => {
             let (mut number, mut address, mut inner) = (0, 0, 0);
             let code = real.type_get_contents(
                 datatype,
@@ -141,8 +130,8 @@ pub fn is_plain(real: &Real, datatype: Word) -> bool {
     }
 }
 
-/// Gives back a datatype that `MPI_Type_get_contents` has returned. A basic one may not be freed.
-fn release(real: &Real, mut datatype: Word) {
+/// The numbers of integers, addresses and datatypes that a datatype was made of.
+fn made_of(real: &Real, datatype: Word) -> Option<(c_int, c_int, c_int)> {
     let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
     let code = real.type_get_envelope(
         datatype,
@@ -151,8 +140,13 @@ fn release(real: &Real, mut datatype: Word) {
         &raw mut datatypes,
         &raw mut combiner,
     );
+    (code == 0).then_some((integers, addresses, datatypes))
+}
+
+/// Gives back a datatype that `MPI_Type_get_contents` has returned. A basic one may not be freed.
+fn release(real: &Real, mut datatype: Word) {
     // Types of MPI_Type_create_f90_... are not freed either; nothing plain is made of them.
-    if code == 0 && datatypes > 0 {
+    if made_of(real, datatype).is_some_and(|(_, _, datatypes)| datatypes > 0) {
         real.type_free(&raw mut datatype);
     }
 }
