@@ -88,7 +88,8 @@ impl Memory {
         }
         if let Some(Decision { weights, reason }) = decision {
             let allowed = last.as_ref().is_none_or(|last| last.allows(now_ms, seen, reason));
-            if allowed && !(lost && reason == Reason::Full) {
+            // A pair that sends less because of the change seems to need no detours, and would try the same again at once.
+            if allowed && (!lost || reason == Reason::GivesWay) {
                 let asked_for: Vec<usize> = pair.asked_for().collect();
                 asked_for.into_iter().for_each(|wire| self.others.try_wire(wire, &loads[wire]));
                 *last = Some(Patience::after(last.as_ref(), now_ms, seen, now.to_vec(), reason));
