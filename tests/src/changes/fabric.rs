@@ -99,6 +99,8 @@ impl Fabric {
             (Change::Reflect, kind.reflect),
             (Change::Rate, true),
             (Change::Paths, kind.moves_cables()),
+            // Grown again, too.
+            (Change::Size, kind.recabled),
         ];
         all.into_iter().filter_map(|(change, can)| can.then_some(change)).collect()
     }

@@ -123,7 +123,16 @@ fn routes(
         let kept = || kept(old?, *key);
         let (why, route) = match new.route(route) {
             Ok(open) => {
-                let Some(open) = new.live(*key, open) else { continue };
+                let Some(open) = new.live(*key, open) else {
+                    // It goes by its other route, but not before that one's peer is heard.
+                    let by_other = waiting(plans, planned, *key).zip(kept().flatten());
+                    if let Some((vid, kept)) = by_other {
+                        by_old.insert(key.0);
+                        pending.push(line(&Object::Route(key.0, key.1), unheard(vid)));
+                        routes.insert(*key, kept);
+                    }
+                    continue;
+                };
                 let silent = heard.and_then(|heard| new.prepared.unheard(heard, &open).next());
                 match (silent, kept()) {
                     (Some(vid), Some(kept)) if kept.as_ref() != Some(&open) => {
@@ -166,6 +175,19 @@ fn routes(
         routes.extend(backup.map(|route| (key, route)));
     }
     (routes, by_old)
+}
+
+/// The VID on which the peer was not heard of the backup route that stands for a primary one.
+fn waiting(
+    plans: &Plans<'_>,
+    planned: &BTreeMap<(Prefix, u32), WantedRoute>,
+    (destination, metric): (Prefix, u32),
+) -> Option<Option<Vid>> {
+    let backup = (destination, METRIC_BACKUP);
+    let route = planned.get(&backup).filter(|_| metric == METRIC_PRIMARY)?;
+    let open = plans.new.route(&plans.new.shared(backup, route)).ok()?;
+    let open = plans.new.live(backup, open)?;
+    plans.new.prepared.unheard(plans.heard?, &open).next()
 }
 
 /// The route of the old plan, if it has one that is open. Within: `None` if packets go by its backup route,

@@ -7,6 +7,7 @@ use tresse_slice::watch::Watches;
 
 use super::*;
 use crate::gate::Gated;
+use crate::healed::{Healed, HealedRoute};
 use crate::target::{Plans, target};
 use crate::transition::Senders;
 
@@ -117,5 +118,56 @@ fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() 
             let dark = in_the_dark.wanted.routes.get(&backup);
             assert_eq!(dark, before.get(&backup), "{destination}");
         }
+    }
+}
+
+/// The cable was drained and moved, so the new plan, too, goes by its backup there, which waits for its peer.
+#[test]
+fn a_route_round_a_moved_cable_stays_until_the_peer_of_the_new_backup_is_heard() {
+    let planned = |nodes| {
+        let shape = TopologyShape::Ring { nodes };
+        let plan = Plan::build(Cluster::generated(shape, 1, 1, Strategy::Xy, 2)).unwrap();
+        let mut prepared = Prepared::new(&plan, NodeId(3), String::new(), None);
+        prepared.watches = Watches::new(&plan, NodeId(3)).into();
+        prepared
+    };
+    let (old, new) = (planned(4), planned(5));
+    let nearest = old.watches.paths().iter().find(|watch| watch.id.dst == NodeId(0)).unwrap();
+    let nic = nearest.nexthop.interface.clone();
+    let by_nic = |plan: &Prepared| -> BTreeSet<PathId> {
+        let moved = plan.watches.paths().iter().filter(|watch| watch.nexthop.interface == nic);
+        moved.map(|watch| watch.id).collect()
+    };
+    let (old_dead, dead) = (by_nic(&old), by_nic(&new));
+    let round = |key: &(Prefix, u32), route: &WantedRoute| {
+        let nexthop = route.nexthops.first().cloned();
+        (key.1 == METRIC_BACKUP && nexthop.as_ref().is_some_and(|hop| hop.interface != nic))
+            .then_some((key.0, HealedRoute { nexthop, other: None, mtu: None }))
+    };
+    let routes = old.wanted.routes.iter().filter_map(|(key, route)| round(key, route)).collect();
+    let old_healed = Healed { routes, ..Healed::default() };
+    let (gates, free, out) = (BTreeMap::new(), KeptFree::default(), BTreeSet::new());
+    let (doubtful, healed) = Default::default();
+    let gated = |prepared, dead, healed| Gated {
+        prepared,
+        gates: &gates,
+        dead,
+        doubtful: &doubtful,
+        free: &free,
+        healed,
+        out: &out,
+    };
+    let nobody = Senders::new();
+    let plans = Plans {
+        new: gated(&new, &dead, &healed),
+        old: Some(gated(&old, &old_dead, &old_healed)),
+        heard: Some(&nobody),
+    };
+    let target = target(&plans, &settings(true, 0), &seen(KernelModel::default().observed));
+    assert!(!old_healed.routes.is_empty());
+    for (destination, kept) in &old_healed.routes {
+        let route = target.wanted.routes.get(&(*destination, METRIC_PRIMARY));
+        let nexthops = route.map(|route| &route.nexthops[..]);
+        assert_eq!(nexthops, kept.nexthop.as_ref().map(std::slice::from_ref), "{destination}");
     }
 }
