@@ -10,8 +10,8 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
 		|| grep -h '^[a-z]*:.*##' $(MAKEFILE_LIST)
 
-build: ## tresse and tressed, optimised, in target/release
-	$(CARGO) build --release --locked --package tresse --package tressed
+build: ## tresse, tressed and the library for MPI programs, optimised, in target/release
+	$(CARGO) build --release --locked --package tresse --package tressed --package tresse-mpi
 
 deb: build ## the Debian package, in target/debian
 	systemd/deb.sh

@@ -92,12 +92,14 @@ for binary in tresse tressed; do
     printf '#!/bin/sh\n[ "$1" != man ] || echo . >"$2/tresse.1"\n' >"$work/target/$binary"
     chmod +x "$work/target/$binary"
 done
+: >"$work/target/libtresse_mpi.so"
 run() {
     TARGET=$work/target DESTDIR=$work/dest/tree PREFIX=/usr ./install.sh "$1" >"$work/said" 2>&1 ||
         bad "install.sh $1: $(cat "$work/said")"
 }
 run install
 [ -f "$work/dest/tree/usr/share/man/man1/tresse.1" ] || bad "install.sh put no man page in place"
+[ -f "$work/dest/tree/usr/lib/libtresse_mpi.so" ] || bad "install.sh put no library for MPI programs in place"
 documents=$work/dest/tree/usr/share/doc/tresse
 find "$documents" -name '*.md' >"$work/documents"
 grep -q '/docs/index.md$' "$work/documents" || bad "install.sh put no documents in place"

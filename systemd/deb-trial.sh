@@ -43,6 +43,7 @@ dpkg -i "$old" || bad "dpkg -i"
 network >/installed
 diff /found /installed || bad "the package changes the network"
 [ "$(dpkg -S /usr/bin/tressed)" = "tresse: /usr/bin/tressed" ] || bad "dpkg does not know it"
+dpkg -L tresse | grep -qx /usr/lib/libtresse_mpi.so || bad "the package has no library for MPI programs"
 dpkg -L tresse | grep -qx /usr/share/doc/tresse/docs/index.md || bad "the package has no documents"
 man -w tressed >/dev/null 2>&1 || [ ! -x /usr/bin/man ] || bad "no manual page"
 

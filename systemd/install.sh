@@ -7,12 +7,17 @@ set -eu
 cd "$(dirname "$0")/.."
 : "${DESTDIR:=}" "${PREFIX:=/usr/local}" "${TARGET:=target/release}"
 
+# Where tests built it, it is among what they depend on.
+library=$TARGET/libtresse_mpi.so
+[ -e "$library" ] || library=$TARGET/deps/libtresse_mpi.so
+
 # mode  source  destination. NetworkManager and iproute2 look below /etc and /usr only, so theirs
 # are in /etc whatever the prefix.
 manifest() {
     cat <<LIST
 0755 $TARGET/tresse $PREFIX/bin/tresse
 0755 $TARGET/tressed $PREFIX/bin/tressed
+0644 $library $PREFIX/lib/libtresse_mpi.so
 0644 systemd/tressed.service $PREFIX/lib/systemd/system/tressed.service
 0644 systemd/tressed.catalog $PREFIX/lib/systemd/catalog/tressed.catalog
 0644 systemd/sysusers.conf $PREFIX/lib/sysusers.d/tresse.conf
@@ -57,9 +62,9 @@ put() {
 }
 
 do_install() {
-    for binary in tresse tressed; do
-        [ -x "$TARGET/$binary" ] || {
-            echo "$TARGET/$binary is missing: run 'make build' first" >&2
+    for built in "$TARGET/tresse" "$TARGET/tressed" "$library"; do
+        [ -e "$built" ] || {
+            echo "$built is missing: run 'make build' first" >&2
             exit 1
         }
     done

@@ -38,16 +38,35 @@ job() {
     start "$file" "$processes" "$work/collectives" "$@"
 }
 
+# rules WORDS..: the same without the library, with hosts in the order of a ring and rules for Open MPI
+rules() {
+    "$built/tresse" export "$file" openmpi-rules >"$work/openmpi-rules"
+    mv "$work/hostfile" "$work/shuffled"
+    "$built/tresse" export "$file" hostfile | while read -r node; do
+        awk -v node="$node" '$2 == node { print $1 " slots=1" }' "$work/hosts"
+    done >"$work/hostfile"
+    MPI_OPTIONS="--bind-to none --mca coll_tuned_use_dynamic_rules 1 \
+--mca coll_tuned_dynamic_rules_filename $work/openmpi-rules"
+    failed=0
+    start "$file" "$processes" "$work/collectives" "$@" || failed=1
+    mv "$work/shuffled" "$work/hostfile"
+    return $failed
+}
+
 # row KIND BYTES LINKS: the median of three over the time that one link takes for LINKS times the bytes
 row() {
-    for with in 1 0; do
-        job "$with" time "$1" "$2" 3 >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
-        eval "took$with=$(grep -E '^[0-9.]+( wrong)?$' "$work/said")"
+    for with in 1 0 ${ordered:-}; do
+        case $with in
+        rules) rules time "$1" "$2" 3 ;;
+        *) job "$with" time "$1" "$2" 3 ;;
+        esac >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+        eval "took_$with=$(grep -E '^[0-9.]+( wrong)?$' "$work/said")"
     done
     # shellcheck disable=SC2154
-    echo "$1 $2 $3 $took1 $took0" | awk -v name="$name" '{
+    echo "$1 $2 $3 $took_1 $took_0 ${took_rules:-}" | awk -v name="$name" '{
         bound = $3 * $2 * 8 / 100e6
-        printf "%-24s %-15s %9d bytes: %.2f of one link, without the library %.2f\n", name, $1, $2, $4 / bound, $5 / bound }'
+        printf "%-24s %-15s %9d bytes: %.2f of one link, without the library %.2f", name, $1, $2, $4 / bound, $5 / bound
+        print $6 ? sprintf(", by rules %.2f", $6 / bound) : "" }'
 }
 
 short() {
@@ -76,6 +95,10 @@ short() {
     settings='-x TRESSE_SOCKET=/nonexistent'
     job 1 check >"$work/said" 2>&1
     one 'rank 0: tressed does not answer there'
+    # The launcher's own, on all nodes.
+    settings='-x TRESSE_SOCKET'
+    job 1 check >"$work/said" 2>&1
+    one 'it asks the daemon of node'
     settings="-x TRESSE_MPI_CLUSTER=$PWD/configs/ring-3.toml"
     job 1 check >"$work/said" 2>&1
     one 'ring-3.toml gives plan'
@@ -104,7 +127,7 @@ one() {
 
 # every NODES: the rows of one fabric
 every() {
-    name=$1
+    name=$1 ordered=rules
     row bcast 8388608 1
     row bcast 25165824 1
     row allgather 1000000 $(($2 - 1))
@@ -130,6 +153,7 @@ ranks 8 1
 every 'one switch of 8' 8
 up "$PWD/configs/ring-4.toml" --rate 100M
 ranks 4 2
+ordered='' took_rules=''
 name='ring of 4, two a node' placement='--map-by slot'
 row bcast 8388608 1
 name='ring of 4, alternating' placement='--map-by node'

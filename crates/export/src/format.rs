@@ -24,8 +24,10 @@ pub enum Format {
     Networkd,
     /// Fabric: `/etc/hosts`.
     Hosts,
-    /// Fabric: an MPI hostfile.
+    /// Fabric: an MPI hostfile, in the order of a ring.
     Hostfile,
+    /// Fabric: rules by which Open MPI uses its ring algorithms.
+    OpenMpiRules,
     /// Fabric: Slurm's `topology.conf`.
     Slurm,
     /// Fabric: a Graphviz drawing; an object is a VID or a tree's name to bring out.
@@ -47,6 +49,7 @@ const FORMATS: &[(Format, &[&str])] = &[
     (Format::Networkd, &["networkd"]),
     (Format::Hosts, &["hosts"]),
     (Format::Hostfile, &["hostfile", "mpi"]),
+    (Format::OpenMpiRules, &["openmpi-rules"]),
     (Format::Slurm, &["slurm", "topology.conf"]),
     (Format::Dot, &["dot", "graphviz"]),
     (Format::Containerlab, &["containerlab", "clab"]),

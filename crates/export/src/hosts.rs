@@ -1,5 +1,5 @@
-//! Exports that list the nodes of a plan for other programs: `/etc/hosts`, an MPI hostfile, and Slurm's
-//! `topology.conf` for its plugin topology/tree.
+//! Exports that list the nodes of a plan for other programs: `/etc/hosts`, and Slurm's `topology.conf` for its plugin
+//! topology/tree.
 
 use std::collections::BTreeMap;
 
@@ -23,26 +23,6 @@ pub(super) fn hosts(plan: &Plan) -> Vec<ExportFile> {
         }
     }
     vec![ExportFile { name: "hosts".into(), text: out }]
-}
-
-/// One host per line, in [`order`]; both Open MPI and MPICH read it.
-pub(super) fn hostfile(plan: &Plan) -> Vec<ExportFile> {
-    let mut out = String::new();
-    line!(
-        out,
-        "# Fabric {}, generation {}: neighbours in the list are",
-        plan.cluster().name,
-        plan.generation()
-    );
-    line!(
-        out,
-        "# neighbours in the fabric. Cores per node: append slots=N (Open MPI), :N (MPICH)."
-    );
-    line!(out, "# Open MPI: --mca btl_tcp_if_include tresse0");
-    for id in order(plan) {
-        line!(out, "{}", plan.cluster().node(id).name);
-    }
-    vec![ExportFile { name: "hostfile".into(), text: out }]
 }
 
 /// Leaf switches, or the lines that they hold, with their nodes (by the first NIC) below one top level that
@@ -74,7 +54,7 @@ pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
 
 /// Nodes such that consecutive ones are near each other: on a fabric with dimensions along a snake through
 /// all rows, elsewhere by switch.
-fn order(plan: &Plan) -> Vec<NodeId> {
+pub(super) fn order(plan: &Plan) -> Vec<NodeId> {
     let cluster = plan.cluster();
     let grid = tresse_topology::Grid::of(&cluster.kind);
     let mut nodes: Vec<_> = (0..cluster.nodes.len()).map(NodeId::from).collect();

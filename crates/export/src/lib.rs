@@ -22,6 +22,7 @@ mod ios;
 mod iproute2;
 mod junos;
 mod keep;
+mod mpi;
 mod networkd;
 mod nexthops;
 mod openvswitch;

@@ -11,7 +11,7 @@ use crate::format::Format;
 use crate::switch::{self, SwitchConfig};
 use crate::{ExportError, ExportFile, ExportOptions};
 use crate::{
-    bridge, containerlab, dot, eos, hosts, ios, iproute2, junos, keep, networkd, openvswitch,
+    bridge, containerlab, dot, eos, hosts, ios, iproute2, junos, keep, mpi, networkd, openvswitch,
     routeros, sonic,
 };
 
@@ -138,7 +138,8 @@ impl Writer {
             Format::Networkd => Self::Node(networkd::render),
             Format::Dot => Self::Drawing,
             Format::Hosts => Self::Fabric(hosts::hosts),
-            Format::Hostfile => Self::Fabric(hosts::hostfile),
+            Format::Hostfile => Self::Fabric(mpi::hostfile),
+            Format::OpenMpiRules => Self::Fabric(mpi::openmpi_rules),
             Format::Slurm => Self::Fabric(hosts::slurm),
             Format::Containerlab => Self::Fabric(containerlab::render),
         }

@@ -1,6 +1,8 @@
 //! What all collectives of this process need: the MPI, the settings, and what is known of the other ranks.
 
 use std::ffi::c_int;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -14,7 +16,7 @@ use crate::peers::Door;
 use crate::real::Real;
 use crate::record::{RECORD, Record, VERSION, objection};
 use crate::rings;
-use crate::settings::Settings;
+use crate::settings::{Settings, digest};
 
 /// What all collectives need.
 pub struct Job {
@@ -72,6 +74,7 @@ impl Job {
             token: proof::number().unwrap_or_default(),
             generation,
             node,
+            place: place(),
         };
         let records = exchange(real, &own, size)?;
         if let Some(why) = objection(&records) {
@@ -144,6 +147,13 @@ fn daemon(settings: &Settings) -> (String, String) {
     let status = Client::connect(&settings.socket).and_then(|mut client| client.status());
     let Ok(status) = status else { return Default::default() };
     (status.node.unwrap_or_default(), status.generation.unwrap_or_default())
+}
+
+/// Which machine this is, by what it drew when it booted, and which of its network namespaces: ranks of one node share both.
+fn place() -> u64 {
+    let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::metadata("/proc/self/ns/net").map_or(0, |it| it.ino());
+    digest(boot.into_iter().chain(namespace.to_le_bytes()))
 }
 
 /// The records of all ranks.

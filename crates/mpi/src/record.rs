@@ -10,13 +10,16 @@
 //! | 16 | 16 | token of the job; rank 0's counts |
 //! | 32 | 32 | generation of the plan in force, zero-padded; none if the daemon does not answer |
 //! | 64 | 64 | name of the node, zero-padded |
+//! | 128 | 8 | digest of the machine and its network namespace |
+
+use std::collections::HashMap;
 
 use tresse_ring::proof::Token;
 
 /// Bytes of a record.
-pub const RECORD: usize = 128;
+pub const RECORD: usize = 136;
 /// Version of the messages between ranks.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a rank tells all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct Record {
     pub generation: String,
     /// Name of its node; empty likewise.
     pub node: String,
+    /// Which machine this is, and which of its network namespaces.
+    pub place: u64,
 }
 
 impl Record {
@@ -51,6 +56,7 @@ impl Record {
             let len = text.len().min(room);
             bytes[start..start + len].copy_from_slice(&text.as_bytes()[..len]);
         }
+        bytes[128..].copy_from_slice(&self.place.to_le_bytes());
         bytes
     }
 
@@ -63,14 +69,16 @@ impl Record {
         };
         let mut token = Token::default();
         token.copy_from_slice(&bytes[16..32]);
+        let number = |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|k| bytes[at + k]));
         Self {
             version: u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[k])),
             port: u16::from_le_bytes([bytes[4], bytes[5]]),
             on: bytes[6] == 1,
-            settings: u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|k| bytes[8 + k])),
+            settings: number(8),
             token,
             generation: text(32..64),
             node: text(64..128),
+            place: number(128),
         }
     }
 }
@@ -79,6 +87,7 @@ impl Record {
 #[must_use]
 pub fn objection(records: &[Record]) -> Option<String> {
     let first = records.first()?;
+    let mut places: HashMap<&str, (usize, u64)> = HashMap::new();
     let (rank, other) = records.iter().enumerate().find_map(|(rank, it)| {
         let why = if it.version != first.version {
             format!("its library is of another version than that of rank 0 ({})", first.node)
@@ -94,7 +103,15 @@ pub fn objection(records: &[Record]) -> Option<String> {
                 it.node, it.generation, first.node, first.generation
             )
         } else {
-            return None;
+            let (other, place) = *places.entry(&it.node).or_insert((rank, it.place));
+            if place == it.place {
+                return None;
+            }
+            format!(
+                "it asks the daemon of node {}, as rank {other} does in another network namespace or on another \
+                 machine: TRESSE_SOCKET has to lead to its own",
+                it.node
+            )
         };
         Some((rank, why))
     })?;
@@ -114,6 +131,7 @@ mod tests {
             token: [7; 16],
             generation: "8447dd613dfb6f99".to_owned(),
             node: "n00".to_owned(),
+            place: 0xfedc_ba98_7654_3210,
         }
     }
 
@@ -131,10 +149,11 @@ mod tests {
             change(&mut other);
             objection(&[record(), record(), other]).unwrap()
         };
-        assert!(other(|it| it.version = 2).contains("another version"));
+        assert!(other(|it| it.version += 1).contains("another version"));
         assert!(other(|it| it.on = false).contains("switched them off"));
         assert!(other(|it| it.settings = 0).contains("TRESSE_MPI_"));
         assert!(other(|it| it.node.clear()).contains("tressed does not answer"));
+        assert!(other(|it| it.place = 1).contains("rank 2: it asks the daemon of node n00, as rank 0 does"));
         let plans = other(|it| it.generation = "0".to_owned());
         assert_eq!(plans, "rank 2: node n00 has plan 0, node n00 of rank 0 has 8447dd613dfb6f99");
     }

@@ -132,12 +132,16 @@ impl Settings {
     /// What all ranks have to set alike, as one number.
     #[must_use]
     pub fn digest(&self) -> u64 {
-        // FNV-1a: the same in every program, where that of the standard library may change.
         let words = self.thresholds.iter().map(|it| it.unwrap_or(u64::MAX - 1));
-        words.flat_map(u64::to_le_bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+        digest(words.flat_map(u64::to_le_bytes))
     }
+}
+
+/// FNV-1a: the same in every program, where that of the standard library may change.
+pub fn digest(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// `64K`, `1M`, `4096`.
