@@ -29,6 +29,7 @@ manifest() {
 0644 systemd/networkd.conf $PREFIX/lib/systemd/networkd.conf.d/50-tresse.conf
 0644 systemd/networkmanager.conf /etc/NetworkManager/conf.d/50-tresse.conf
 0644 configs/rt_protos.d/tresse.conf /etc/iproute2/rt_protos.d/tresse.conf
+0644 tests/mpi/collectives.c $PREFIX/share/doc/tresse/collectives.c
 0644 docs/man/tressed.8 $PREFIX/share/man/man8/tressed.8
 LIST
     # Documents and examples keep their places, so that the links between them lead somewhere.

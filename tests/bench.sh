@@ -72,6 +72,7 @@ echo "== NetPIPE, hpcc and the NAS benchmarks over labs of fabrics without VLANs
 tests/netpipe.sh
 tests/mpi.sh
 tests/mpi-rings.sh
+tests/mpi-judges.sh
 tests/nas.sh
 
 echo "== an all-to-all by the schedule of a flat neighbourhood, beside its routing and MPI_Alltoall"

@@ -4,6 +4,9 @@
  *                                "ok" at the end
  * collectives time KIND BYTES N  the median of N rounds in seconds, the slowest rank of each, data verified; KIND is
  *                                bcast allgather gather scatter reduce_scatter allreduce, BYTES those of a rank's buffer
+ * collectives all BYTES N        the same for each KIND, with its name before
+ * collectives best N             for each KIND and 8, 64, 512 and 4096 bytes: the best of N rounds in microseconds, the
+ *                                slowest rank of each
  * collectives decide N           the same for N broadcasts of 8 bytes in a communicator of one rank: the cost of a call
  * collectives die KIND BYTES     rank 1 kills itself in the middle
  */
@@ -326,6 +329,77 @@ static void nonblocking(size_t n)
     free(out);
 }
 
+/* The names with counts of type MPI_Count; Open MPI has them from 6 on. */
+static void long_counts(size_t n, int salt)
+{
+#if MPI_VERSION >= 4 && !(defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 6)
+    MPI_Count counts[size], m = n / 8;
+    MPI_Aint starts[size];
+    uint8_t *one = room(n), *all = room((n + 3) * size), *twice = room(n);
+    int64_t *in = room(n), *out = room(n);
+    MPI_Request pending[3];
+    for (int k = 0; k < size; k++) starts[k] = (n + 3) * (size - 1 - k), counts[k] = n;
+    fill(one, n, rank, salt);
+    MPI_Allgatherv_c(one, n, MPI_BYTE, all, counts, starts, MPI_BYTE, MPI_COMM_WORLD);
+    for (int k = 0; k < size; k++) same("allgatherv_c", all + starts[k], n, k, salt);
+    MPI_Allgather_c(one, n, MPI_BYTE, all, n, MPI_BYTE, MPI_COMM_WORLD);
+    for (int k = 0; k < size; k++) same("allgather_c", all + k * n, n, k, salt);
+    memset(one, 0, n);
+    MPI_Scatter_c(all, n, MPI_BYTE, one, n, MPI_BYTE, size - 1, MPI_COMM_WORLD);
+    same("scatter_c", one, n, rank, salt);
+    memset(all, 0, n * size);
+    MPI_Gather_c(one, n, MPI_BYTE, all, n, MPI_BYTE, 0, MPI_COMM_WORLD);
+    for (int k = 0; k < size && !rank; k++) same("gather_c", all + k * n, n, k, salt);
+    MPI_Bcast_c(one, n, MPI_BYTE, size - 1, MPI_COMM_WORLD);
+    same("bcast_c", one, n, size - 1, salt);
+    for (MPI_Count k = 0; k < m; k++) in[k] = number(rank, k);
+    fill(one, n, rank, salt);
+    fill(twice, n, rank, salt + 1);
+    MPI_Ibcast_c(twice, n, MPI_BYTE, 0, MPI_COMM_WORLD, pending);
+    MPI_Iallgather_c(one, n, MPI_BYTE, all, n, MPI_BYTE, MPI_COMM_WORLD, pending + 1);
+    MPI_Iallreduce_c(in, out, m, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, pending + 2);
+    MPI_Waitall(3, pending, MPI_STATUSES_IGNORE);
+    same("ibcast_c", twice, n, 0, salt + 1);
+    for (int k = 0; k < size; k++) same("iallgather_c", all + k * n, n, k, salt);
+    MPI_Count part = m / size;
+    for (int way = 0; way < 4; way++) {
+        const char *names[] = { "iallreduce_c", "allreduce_c", "reduce_scatter_c", "reduce_scatter_block_c" };
+        MPI_Count start = way > 1 ? rank * part : 0, count = way > 1 ? part : m;
+        if (way) memset(out, 0, n);
+        for (int k = 0; k < size; k++) counts[k] = part;
+        if (way == 1) MPI_Allreduce_c(in, out, m, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        if (way == 2) MPI_Reduce_scatter_c(in, out, counts, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        if (way == 3) MPI_Reduce_scatter_block_c(in, out, part, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+        for (MPI_Count k = 0; k < count; k++) {
+            int64_t sum = 0;
+            for (int from = 0; from < size; from++) sum += number(from, start + k);
+            if (out[k] == sum) continue;
+            printf("%s: rank %d: %ld is %ld, not %ld\n", names[way], rank, (long)k, (long)out[k], (long)sum);
+            wrong = 1;
+            break;
+        }
+    }
+    MPI_Bcast_init_c(one, n, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, pending);
+    MPI_Allgather_init_c(one, n, MPI_BYTE, all, n, MPI_BYTE, MPI_COMM_WORLD, MPI_INFO_NULL, pending + 1);
+    MPI_Allreduce_init_c(in, out, m, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, pending + 2);
+    fill(one, n, rank ? -1 : 0, salt);
+    for (int k = 0; k < 3; k++) {
+        MPI_Start(pending + k);
+        MPI_Wait(pending + k, MPI_STATUS_IGNORE);
+        MPI_Request_free(pending + k);
+    }
+    for (int k = 0; k < size; k++) same("persistent bcast_c and allgather_c", all + k * n, n, 0, salt);
+    for (MPI_Count k = 0; k < m; k++) {
+        int64_t most = number(0, k);
+        for (int from = 1; from < size; from++) most = number(from, k) > most ? number(from, k) : most;
+        if (out[k] != most) wrong = 1, printf("persistent allreduce_c: rank %d: %ld\n", rank, (long)k), k = m;
+    }
+    free(one), free(all), free(twice), free(in), free(out);
+#else
+    (void)n, (void)salt;
+#endif
+}
+
 static void check(void)
 {
     size_t sizes[] = { 0, 1, 1000, 65536, 300001, 2000000 };
@@ -337,6 +411,7 @@ static void check(void)
         types(sizes[k] / 8);
         communicators(sizes[k] / 4);
         nonblocking(sizes[k] / 2);
+        long_counts(sizes[k] / 2, k);
     }
     int any;
     MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -411,6 +486,29 @@ static void timed(const char *kind, size_t n, int rounds)
     free(all);
 }
 
+static const char *kinds[] = { "bcast", "allgather", "gather", "scatter", "allreduce", "reduce_scatter" };
+
+static void best(int rounds)
+{
+    uint8_t one[4096] = { 0 }, *all = room(sizeof one * size);
+    int counts[size];
+    for (int kind = 0; kind < 6; kind++)
+        for (size_t n = 8; n <= sizeof one; n *= 8) {
+            double least = 1;
+            for (int k = 0; k < size; k++) counts[k] = (int)(n / 4 * (k + 1) / size - n / 4 * k / size);
+            for (int round = 0; round < rounds; round++) {
+                MPI_Barrier(MPI_COMM_WORLD);
+                double start = MPI_Wtime(), own, slowest;
+                once(kinds[kind], n, one, all, counts);
+                own = MPI_Wtime() - start;
+                MPI_Allreduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+                least = slowest < least ? slowest : least;
+            }
+            if (!rank) printf("%s %zu %.1f\n", kinds[kind], n, least * 1e6);
+        }
+    free(all);
+}
+
 static void decide(int rounds)
 {
     uint8_t bytes[8] = { 0 };
@@ -432,6 +530,11 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "check";
     if (!strcmp(what, "check")) check();
     if (!strcmp(what, "time")) timed(argv[2], strtoull(argv[3], 0, 10), atoi(argv[4]));
+    for (int kind = 0; kind < 6 && !strcmp(what, "all"); kind++) {
+        if (!rank) printf("%-15s ", kinds[kind]);
+        timed(kinds[kind], strtoull(argv[2], 0, 10), atoi(argv[3]));
+    }
+    if (!strcmp(what, "best")) best(atoi(argv[2]));
     if (!strcmp(what, "decide")) decide(atoi(argv[2]));
     if (!strcmp(what, "die")) {
         size_t n = strtoull(argv[3], 0, 10);

@@ -41,9 +41,10 @@ on() {
     "$built/tresse" lab exec --name "$lab" "$node" -- "$@"
 }
 
-# Open MPI takes nodes for processes of one machine where their host names are equal.
+# MPIs take nodes for processes of one machine where their host names are equal. Hydra has options before the host.
 cat >"$work/agent" <<AGENT
 #!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done
 node=\$(awk -v ip="\$1" '\$1 == ip { print \$2 }' "$work/hosts")
 shift
 exec "$built/tresse" lab exec --name "$lab" "\$node" -- unshare -u sh -c "hostname \$node; \$*"

@@ -194,7 +194,7 @@ pub fn bcast(elements: Elements, root: c_int, comm: Word, setup: Setup) -> Optio
 pub fn allgather(own: Option<Elements>, all: Elements, comm: Word, setup: Setup) -> Option<Ready> {
     let block = bytes_of(&all)?;
     let ranks = ranks(comm)?;
-    let large = Large::new(Kind::Allgather, block * ranks, comm, setup)?;
+    let large = Large::new(Kind::Allgather, block.checked_mul(ranks)?, comm, setup)?;
     let whole = all.times(ranks);
     let values = Values::of(&large, &whole, block * ranks, own.is_none());
     let blocks = large.blocks(values.area, block);
@@ -244,7 +244,7 @@ pub fn allgatherv(own: Option<Elements>, all: &[Elements], comm: Word) -> Option
 pub fn gather(own: Option<Elements>, all: Elements, root: c_int, comm: Word) -> Option<Ready> {
     let block = bytes_of(&own.unwrap_or(all))?;
     let ranks = ranks(comm)?;
-    let large = Large::new(Kind::Gather, block * ranks, comm, Setup::Now)?;
+    let large = Large::new(Kind::Gather, block.checked_mul(ranks)?, comm, Setup::Now)?;
     let root = large.root(root)?;
     let orders = &large.context.orders;
     if large.context.rank != root {
@@ -272,7 +272,7 @@ pub fn gather(own: Option<Elements>, all: Elements, root: c_int, comm: Word) -> 
 pub fn scatter(all: Elements, own: Option<Elements>, root: c_int, comm: Word) -> Option<Ready> {
     let block = bytes_of(&own.unwrap_or(all))?;
     let ranks = ranks(comm)?;
-    let large = Large::new(Kind::Scatter, block * ranks, comm, Setup::Now)?;
+    let large = Large::new(Kind::Scatter, block.checked_mul(ranks)?, comm, Setup::Now)?;
     let root = large.root(root)?;
     let orders = &large.context.orders;
     if large.context.rank != root {
@@ -325,7 +325,8 @@ pub fn reduce_scatter(
     op: Word,
     comm: Word,
 ) -> Option<c_int> {
-    let count = counts.iter().sum::<usize>() as i64;
+    let count = counts.iter().try_fold(0_usize, |sum, count| sum.checked_add(*count))?;
+    let count = i64::try_from(count).ok()?;
     let bytes = bytes_of(&Elements { buffer: into, count, datatype })?;
     let large = Large::new(Kind::ReduceScatter, bytes, comm, Setup::Now)?;
     let combine: Arc<dyn Combine> = reduction(datatype, op, true)?;

@@ -30,7 +30,7 @@ impl Elements {
     pub fn bytes(&self, real: &Real) -> Option<u64> {
         let mut size = 0;
         let fine = self.count >= 0 && real.type_size(self.datatype, &raw mut size) == 0;
-        (fine && size >= 0).then(|| self.count as u64 * size as u64)
+        if fine { u64::try_from(size).ok()?.checked_mul(self.count as u64) } else { None }
     }
 
     /// The bytes in memory, if these are the values in their order, without gaps.

@@ -11,6 +11,7 @@ mod arithmetic;
 mod board;
 mod call;
 mod collective;
+mod collectives;
 mod context;
 mod exports;
 mod flow;

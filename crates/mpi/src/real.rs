@@ -126,6 +126,34 @@ functions! {
     reduce_scatter "Reduce_scatter" (from: Word, into: Word, counts: Word, datatype: Word, op: Word, comm: Word);
     reduce_scatter_block "Reduce_scatter_block"
         (from: Word, into: Word, count: c_int, datatype: Word, op: Word, comm: Word);
+    bcast_c "Bcast_c"
+        (buffer: Word, count: i64, datatype: Word, root: c_int, comm: Word);
+    ibcast_c "Ibcast_c"
+        (buffer: Word, count: i64, datatype: Word, root: c_int, comm: Word, request: Word);
+    bcast_init_c "Bcast_init_c"
+        (buffer: Word, count: i64, datatype: Word, root: c_int, comm: Word, info: Word, request: Word);
+    allgather_c "Allgather_c"
+        (from: Word, count: i64, datatype: Word, into: Word, counts: i64, types: Word, comm: Word);
+    iallgather_c "Iallgather_c"
+        (from: Word, count: i64, datatype: Word, into: Word, counts: i64, types: Word, comm: Word, request: Word);
+    allgather_init_c "Allgather_init_c"
+        (from: Word, count: i64, datatype: Word, into: Word, counts: i64, types: Word, comm: Word, info: Word, request: Word);
+    allgatherv_c "Allgatherv_c"
+        (from: Word, count: i64, datatype: Word, into: Word, counts: Word, starts: Word, types: Word, comm: Word);
+    gather_c "Gather_c"
+        (from: Word, count: i64, datatype: Word, into: Word, counts: i64, types: Word, root: c_int, comm: Word);
+    scatter_c "Scatter_c"
+        (from: Word, count: i64, datatype: Word, into: Word, counts: i64, types: Word, root: c_int, comm: Word);
+    allreduce_c "Allreduce_c"
+        (from: Word, into: Word, count: i64, datatype: Word, op: Word, comm: Word);
+    iallreduce_c "Iallreduce_c"
+        (from: Word, into: Word, count: i64, datatype: Word, op: Word, comm: Word, request: Word);
+    allreduce_init_c "Allreduce_init_c"
+        (from: Word, into: Word, count: i64, datatype: Word, op: Word, comm: Word, info: Word, request: Word);
+    reduce_scatter_c "Reduce_scatter_c"
+        (from: Word, into: Word, counts: Word, datatype: Word, op: Word, comm: Word);
+    reduce_scatter_block_c "Reduce_scatter_block_c"
+        (from: Word, into: Word, count: i64, datatype: Word, op: Word, comm: Word);
 }
 
 impl Real {

@@ -69,7 +69,8 @@ impl Record {
         };
         let mut token = Token::default();
         token.copy_from_slice(&bytes[16..32]);
-        let number = |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|k| bytes[at + k]));
+        let number =
+            |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|k| bytes[at + k]));
         Self {
             version: u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[k])),
             port: u16::from_le_bytes([bytes[4], bytes[5]]),
@@ -153,7 +154,10 @@ mod tests {
         assert!(other(|it| it.on = false).contains("switched them off"));
         assert!(other(|it| it.settings = 0).contains("TRESSE_MPI_"));
         assert!(other(|it| it.node.clear()).contains("tressed does not answer"));
-        assert!(other(|it| it.place = 1).contains("rank 2: it asks the daemon of node n00, as rank 0 does"));
+        assert!(
+            other(|it| it.place = 1)
+                .contains("rank 2: it asks the daemon of node n00, as rank 0 does")
+        );
         let plans = other(|it| it.generation = "0".to_owned());
         assert_eq!(plans, "rank 2: node n00 has plan 0, node n00 of rank 0 has 8447dd613dfb6f99");
     }
