@@ -56,6 +56,7 @@ munged|munge|test|by which these know each other
 bird|bird2|bench|the routing daemon that route installation is measured beside
 mpirun|openmpi-bin|test bench|an MPI that runs over labs
 mpicc|libopenmpi-dev|test bench|compiling an MPI program
+gfortran|gfortran|bench|compiling an MPI program in Fortran
 hpcc|hpcc|bench|an MPI program with checks of its own
 NPtcp|netpipe-tcp|bench|latency and bandwidth by message size
 sshd|openssh-server|bench|copies of a file by scp, clush and mpirun over labs

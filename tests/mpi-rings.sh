@@ -160,6 +160,17 @@ name='ring of 4, alternating' placement='--map-by node'
 row bcast 8388608 1
 placement=
 ranks 4 1
+if command -v mpif90 >/dev/null; then
+    for module in mpi mpi_f08; do
+        mpif90 -cpp "-DMODULE=$module" -O2 tests/mpi/fortran.f90 -o "$work/fortran"
+        start "$file" 4 -x "LD_PRELOAD=$library" -x "TRESSE_MPI_CLUSTER=$file" -x TRESSE_MPI_REPORT=1 "$work/fortran" \
+            >"$work/said" 2>&1 || { cat "$work/said"; exit 1; }
+        grep -q '^ok$' "$work/said" && grep 'over rings' "$work/said"
+        echo "   by Fortran's use $module"
+    done
+else
+    echo "Fortran: not run: mpif90 is missing (gfortran)"
+fi
 echo "== short messages: the best of 2,000, in microseconds, alone and with the library, best of three rounds"
 for round in 1 2 3; do
     for with in 0 1; do

@@ -251,7 +251,7 @@ fn blocks<Count: Copy + Into<i64> + 'static, Start: Copy + TryInto<isize> + 'sta
     }
     let block = |(count, start): (&Count, &Start)| {
         let start: isize = (*start).try_into().ok()?;
-        let buffer = into.wrapping_add_signed(start.checked_mul(extent)?);
+        let buffer = into.wrapping_add_signed(start.wrapping_mul(extent));
         Some(elements(buffer, *count, datatype))
     };
     counts.iter().zip(starts).map(block).collect()
