@@ -11,12 +11,21 @@
  * collectives die KIND BYTES     rank 1 kills itself in the middle
  */
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#if MPI_VERSION >= 4
+#define BCAST_INIT MPI_Bcast_init
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define BCAST_INIT MPIX_Bcast_init
+#endif
 
 static int rank, size, wrong;
 
@@ -310,9 +319,9 @@ static void nonblocking(size_t n)
             }
         }
     }
-#if MPI_VERSION >= 4
+#ifdef BCAST_INIT
     MPI_Request again;
-    MPI_Bcast_init(one[0], (int)n, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
+    BCAST_INIT(one[0], (int)n, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &again);
     for (int round = 0; round < 3; round++) {
         fill(one[0], n, rank ? -1 : 0, round);
         MPI_Start(&again);

@@ -8,8 +8,10 @@
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, available_parallelism};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use tresse_lab::busy::tasks_per_processor;
 
 /// A time limit that is extended on a slow machine, by no more than five minutes. Call [`Deadline::is_over`] often: each
 /// call measures how slow the machine is at that moment.
@@ -100,7 +102,7 @@ impl Drop for Stopwatch {
 #[must_use]
 pub fn slowness() -> f64 {
     static SPEED: LazyLock<f64> = LazyLock::new(speed);
-    (*SPEED * load()).min(MOST)
+    (*SPEED * tasks_per_processor()).min(MOST)
 }
 
 /// Even a machine that is swamped gets on.
@@ -132,15 +134,6 @@ fn work(seed: u64) -> u64 {
     })
 }
 
-/// Tasks that want to run, for each processor.
-fn load() -> f64 {
-    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let running = text.lines().find_map(|line| line.strip_prefix("procs_running "));
-    let running: f64 = running.and_then(|n| n.trim().parse().ok()).unwrap_or(1.0);
-    let processors = available_parallelism().map_or(1, usize::from);
-    (running / processors as f64).max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +148,6 @@ mod tests {
 
     #[test]
     fn no_machine_is_faster_than_a_fast_one() {
-        assert!(load() >= 1.0 && speed() >= 1.0 && slowness() <= MOST);
+        assert!(speed() >= 1.0 && slowness() <= MOST);
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use tresse_control::Client;
 
+use crate::busy;
 use crate::netns::{self, NetnsError};
 use crate::options::UpOptions;
 use crate::run;
@@ -178,7 +179,7 @@ pub(crate) fn process(directory: &Directory, node: &str) -> Option<i32> {
 
 /// Waits until every daemon of a lab is ready: its kernel holds what the plan wants (in sync), each
 /// of its VLANs is proven (seen to deliver exactly one copy of a frame), and it has announced
-/// itself. The limit is 60 s plus 2 s per node.
+/// itself. The limit is 60 s plus 2 s per node; on a busy machine up to five minutes more.
 pub fn wait(
     directory: &Directory,
     record: &LabState,
@@ -186,7 +187,7 @@ pub fn wait(
 ) -> Result<(), DaemonError> {
     let nodes = &record.blueprint.nodes;
     let limit = LIMIT + LIMIT_PER_NODE * u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-    let began = Instant::now();
+    let (began, mut looked, mut left) = (Instant::now(), Instant::now(), limit);
     let mut waiting: Vec<usize> = (0..nodes.len()).collect();
     loop {
         signals.check()?;
@@ -202,11 +203,13 @@ pub fn wait(
             let log = tail(&directory.node(&node).join("log"));
             return Err(DaemonError::Ended { node, status: "no process left".into(), log });
         }
-        if began.elapsed() > limit {
+        left = left.saturating_sub(looked.elapsed().div_f64(busy::tasks_per_processor()));
+        looked = Instant::now();
+        if left.is_zero() || began.elapsed() > limit + LIMIT_BUSY {
             return Err(DaemonError::Late {
                 late: late.iter().map(|(k, _)| nodes[*k].name.clone()).collect(),
                 nodes: nodes.len(),
-                seconds: limit.as_secs(),
+                seconds: began.elapsed().as_secs(),
                 first: format!("{}: {state}", nodes[*first].name),
                 log: log(),
             });
@@ -273,5 +276,6 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> DaemonError {
 
 const LIMIT: Duration = Duration::from_secs(60);
 const LIMIT_PER_NODE: Duration = Duration::from_secs(2);
+const LIMIT_BUSY: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(100);
 const TAIL: usize = 12;

@@ -6,6 +6,7 @@
 //! directory is changed.
 
 pub mod blueprint;
+pub mod busy;
 mod carrier;
 pub mod counters;
 mod daemons;

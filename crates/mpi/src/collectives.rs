@@ -215,6 +215,28 @@ collectives! {
     MPI_Reduce_scatter_block_c PMPI_Reduce_scatter_block_c reduce_scatter_block_c;
 }
 
+// As Open MPI 4 names them (mpi-ext.h).
+export! {
+    MPIX_Bcast_init PMPIX_Bcast_init(
+        buffer: Word, count: c_int, datatype: Word, root: c_int, comm: Word, info: Word, request: Word
+    ) {
+        MPI_Bcast_init(buffer, count, datatype, root, comm, info, request)
+    }
+
+    MPIX_Allgather_init PMPIX_Allgather_init(
+        from: Word, count: c_int, datatype: Word, into: Word, counts: c_int, types: Word, comm: Word, info: Word,
+        request: Word
+    ) {
+        MPI_Allgather_init(from, count, datatype, into, counts, types, comm, info, request)
+    }
+
+    MPIX_Allreduce_init PMPIX_Allreduce_init(
+        from: Word, into: Word, count: c_int, datatype: Word, op: Word, comm: Word, info: Word, request: Word
+    ) {
+        MPI_Allreduce_init(from, into, count, datatype, op, comm, info, request)
+    }
+}
+
 fn elements(buffer: Word, count: impl Into<i64>, datatype: Word) -> Elements {
     Elements { buffer, count: count.into(), datatype }
 }

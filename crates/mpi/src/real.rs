@@ -32,7 +32,7 @@ macro_rules! functions {
                     abi,
                     constants,
                     basic,
-                    $($field: library.symbol(concat!("PMPI_", $name)).map(|address| {
+                    $($field: library.function($name).map(|address| {
                         // SAFETY: the address is that of the function of this name, which has this type in the MPI
                         // standard; handles are words (`abi`).
                         unsafe {
@@ -224,6 +224,12 @@ impl Library {
         } else {
             Abi::Mpich
         }
+    }
+
+    /// A function of MPI; Open MPI 4 has the persistent collectives as an extension.
+    fn function(&self, name: &str) -> Option<Word> {
+        let named = |start: &str| self.symbol(&format!("{start}{name}"));
+        named("PMPI_").or_else(|| named("PMPIX_"))
     }
 
     fn symbol(&self, name: &str) -> Option<Word> {
