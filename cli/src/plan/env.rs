@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -19,9 +18,7 @@ use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output;
 
-const RINGS: &str = "large collectives over the rings of the plan (docs/mpi.md):";
-/// Where the library for MPI programs looks for the cluster file by itself (`crates/mpi`).
-const RINGS_CLUSTER: &str = "/etc/tresse/cluster.toml";
+const RINGS: &str = "large collectives over the rings of the plan (docs/mpi.md): mpirun";
 
 /// Arguments of `tresse env`, which prints environment variables that make MPI, NCCL and others use
 /// the fabric.
@@ -44,8 +41,6 @@ enum Library {
     /// MPICH and libraries made from it, over libfabric.
     #[value(name = "mpich")]
     Mpich,
-    /// `srun`, with Open MPI by PMIx or MPICH.
-    Slurm,
     /// UCX.
     #[value(name = "ucx")]
     Ucx,
@@ -78,13 +73,7 @@ struct Advice {
 impl Env {
     /// Computes the plan and prints the settings.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let mut advice = advice(&self.cluster.plan()?, self.library);
-        let mpi = matches!(self.library, Library::OpenMpi | Library::Mpich | Library::Slurm);
-        let file =
-            std::path::absolute(&self.cluster.file).unwrap_or_else(|_| self.cluster.file.clone());
-        if mpi && file != Path::new(RINGS_CLUSTER) {
-            advice.variables.insert("TRESSE_MPI_CLUSTER", file.display().to_string());
-        }
+        let advice = advice(&self.cluster.plan()?, self.library);
         let mut out = output::stdout();
         if json {
             output::json_line(&mut out, &advice)?;
@@ -103,11 +92,8 @@ fn text(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
     }
     for (name, value) in &advice.variables {
         // Some shells take an unquoted `=` for the path of a program.
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.,:/^+@%".contains(c);
-        match value.chars().all(is_plain) {
-            true => writeln!(out, "export {name}={value}")?,
-            false => writeln!(out, "export {name}='{}'", value.replace('\'', r"'\''"))?,
-        }
+        let quote = if value.starts_with('=') { "'" } else { "" };
+        writeln!(out, "export {name}={quote}{value}{quote}")?;
     }
     Ok(())
 }
@@ -125,30 +111,20 @@ fn advice(plan: &Plan, library: Library) -> Advice {
     let mut variables = BTreeMap::new();
     match library {
         Library::OpenMpi => {
-            variables.extend(open_mpi(&prefixes, ways));
+            variables.insert("OMPI_MCA_btl", "self,vader,tcp".into());
+            variables.insert("OMPI_MCA_pml", "ob1".into());
+            variables.insert("OMPI_MCA_btl_tcp_if_include", prefixes.join(","));
+            if ways > 1 {
+                variables.insert("OMPI_MCA_btl_tcp_links", ways.to_string());
+            }
             notes.push("what starts the processes (mpirun, ssh) may use any network".into());
-            notes.push(format!(
-                "{RINGS} mpirun -x LD_PRELOAD=libtresse_mpi.so -x TRESSE_MPI_CLUSTER"
-            ));
-            notes.push(
-                "or with nothing preloaded: hosts of `tresse export FILE hostfile`, and the rules of \
-                 `tresse export FILE openmpi-rules`"
-                    .into(),
-            );
+            notes.push(format!("{RINGS} -x LD_PRELOAD=libtresse_mpi.so"));
         }
         Library::Mpich => {
-            variables.extend(mpich());
+            variables.insert("FI_PROVIDER", "tcp".into());
+            variables.insert("FI_TCP_IFACE", interface());
             notes.push("for MPICH over libfabric (ch4:ofi)".into());
-            notes.push(format!("{RINGS} mpirun -genv LD_PRELOAD libtresse_mpi.so"));
-        }
-        Library::Slurm => {
-            variables.extend(open_mpi(&prefixes, ways));
-            variables.extend(mpich());
-            variables.insert("SLURM_MPI_TYPE", "pmix".into());
-            notes.push(
-                "for Open MPI, and for MPICH with PMIx; MPICH by PMI-2: srun --mpi=pmi2".into(),
-            );
-            notes.push(format!("{RINGS} srun --export=ALL,LD_PRELOAD=libtresse_mpi.so"));
+            notes.push(format!("{RINGS} -genv LD_PRELOAD libtresse_mpi.so"));
         }
         Library::Ucx => {
             variables.insert("UCX_NET_DEVICES", interface());
@@ -185,22 +161,4 @@ fn advice(plan: &Plan, library: Library) -> Advice {
         variables,
         notes,
     }
-}
-
-/// Open MPI by its own TCP transport, between the nodes' own addresses; `ways`: connections of a pair.
-fn open_mpi(prefixes: &[String], ways: usize) -> BTreeMap<&'static str, String> {
-    let mut variables = BTreeMap::from([
-        ("OMPI_MCA_btl", "self,vader,tcp".into()),
-        ("OMPI_MCA_pml", "ob1".into()),
-        ("OMPI_MCA_btl_tcp_if_include", prefixes.join(",")),
-    ]);
-    if ways > 1 {
-        variables.insert("OMPI_MCA_btl_tcp_links", ways.to_string());
-    }
-    variables
-}
-
-/// MPICH over libfabric's TCP.
-fn mpich() -> [(&'static str, String); 2] {
-    [("FI_PROVIDER", "tcp".into()), ("FI_TCP_IFACE", NODE_INTERFACE.into())]
 }

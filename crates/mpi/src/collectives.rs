@@ -196,7 +196,7 @@ collectives! {
     MPI_Reduce_scatter_block PMPI_Reduce_scatter_block reduce_scatter_block;
 }
 
-// `MPI_Count` and `MPI_Aint` (MPI-4, section 2.5).
+// `MPI_Count` and `MPI_Aint`.
 collectives! {
     i64, isize;
     MPI_Bcast_c PMPI_Bcast_c bcast_c;
