@@ -92,7 +92,7 @@ for binary in tresse tressed; do
     printf '#!/bin/sh\n[ "$1" != man ] || echo . >"$2/tresse.1"\n' >"$work/target/$binary"
     chmod +x "$work/target/$binary"
 done
-: >"$work/target/libtresse_mpi.so"
+install -m 0755 /dev/null "$work/target/libtresse_mpi.so"
 run() {
     TARGET=$work/target DESTDIR=$work/dest/tree PREFIX=/usr ./install.sh "$1" >"$work/said" 2>&1 ||
         bad "install.sh $1: $(cat "$work/said")"

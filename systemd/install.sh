@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 : "${DESTDIR:=}" "${PREFIX:=/usr/local}" "${TARGET:=target/release}"
 
-# Where tests built it, it is among what they depend on.
+# `cargo test` leaves it in deps.
 library=$TARGET/libtresse_mpi.so
 [ -e "$library" ] || library=$TARGET/deps/libtresse_mpi.so
 
@@ -64,7 +64,7 @@ put() {
 
 do_install() {
     for built in "$TARGET/tresse" "$TARGET/tressed" "$library"; do
-        [ -e "$built" ] || {
+        [ -x "$built" ] || {
             echo "$built is missing: run 'make build' first" >&2
             exit 1
         }

@@ -77,12 +77,14 @@ short() {
     echo "== everything, at any size"
     job 1 check >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
     cat "$work/said"
-    grep -q '^ok$' "$work/said" && grep -Eq 'over rings: Bcast [1-9]' "$work/said"
+    grep -q '^ok$' "$work/said"
+    grep -Eq 'over rings: Bcast [1-9]' "$work/said"
     settings=
     ranks 4 2
     job 1 check >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
     cat "$work/said"
-    grep -q '^ok$' "$work/said" && grep -Eq 'over rings: Bcast [1-9]' "$work/said"
+    grep -q '^ok$' "$work/said"
+    grep -Eq 'over rings: Bcast [1-9]' "$work/said"
     ranks 4 1
     echo "== ranks without the library, another setting, no daemon: one line, and the MPI's own"
     MPI_OPTIONS='--bind-to none'
@@ -165,7 +167,8 @@ if command -v mpif90 >/dev/null; then
         mpif90 -cpp "-DMODULE=$module" -O2 tests/mpi/fortran.f90 -o "$work/fortran"
         start "$file" 4 -x "LD_PRELOAD=$library" -x "TRESSE_MPI_CLUSTER=$file" -x TRESSE_MPI_REPORT=1 "$work/fortran" \
             >"$work/said" 2>&1 || { cat "$work/said"; exit 1; }
-        grep -q '^ok$' "$work/said" && grep 'over rings' "$work/said"
+        grep -q '^ok$' "$work/said"
+        grep 'over rings' "$work/said"
         echo "   by Fortran's use $module"
     done
 else

@@ -533,6 +533,8 @@ static void decide(int rounds)
 
 int main(int argc, char **argv)
 {
+    // What is written at the very end, after MPI_Finalize, mpirun may lose.
+    setvbuf(stdout, 0, _IOLBF, BUFSIZ);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -34,67 +34,41 @@ pub(super) fn hostfile(plan: &Plan) -> Vec<ExportFile> {
     vec![ExportFile { name: "hostfile".into(), text: out }]
 }
 
-/// A collective of Open MPI's component `tuned`: its name and number (`COLLTYPE` in coll_base_functions.h), the algorithm
-/// for many bytes, the octets of its segments, and from how many bytes on it is used at least, and for each rank.
+/// A collective of Open MPI's component `tuned`.
 struct Rule {
     name: &'static str,
+    /// `COLLTYPE` in coll_base_functions.h.
     number: u32,
-    algorithm: u32,
-    words: &'static str,
+    /// The algorithm for many bytes, and its name.
+    algorithm: (u32, &'static str),
+    /// Bytes of a segment; 0: it is not divided. Less than what TCP sends without asking the receiver first (64 KiB).
     segment: u32,
+    /// From so many bytes on, whatever the number of ranks.
     least: u64,
-    a_rank: u64,
 }
 
-/// Segments are smaller than what TCP sends without asking the receiver first (64 KiB).
+impl Rule {
+    const fn ring(name: &'static str, number: u32, algorithm: u32, least: u64) -> Self {
+        Self { name, number, algorithm: (algorithm, "ring"), segment: 0, least }
+    }
+}
+
 const RULES: [Rule; 5] = [
-    Rule {
-        name: "allgather",
-        number: 0,
-        algorithm: 4,
-        words: "ring",
-        segment: 0,
-        least: 131_072,
-        a_rank: 4096,
-    },
-    Rule {
-        name: "allgatherv",
-        number: 1,
-        algorithm: 3,
-        words: "ring",
-        segment: 0,
-        least: 131_072,
-        a_rank: 4096,
-    },
-    Rule {
-        name: "allreduce",
-        number: 2,
-        algorithm: 4,
-        words: "ring",
-        segment: 0,
-        least: 65_536,
-        a_rank: 4096,
-    },
+    Rule::ring("allgather", 0, 4, 128 << 10),
+    Rule::ring("allgatherv", 1, 3, 128 << 10),
+    Rule::ring("allreduce", 2, 4, 64 << 10),
     Rule {
         name: "bcast",
         number: 7,
-        algorithm: 3,
-        words: "pipeline",
-        segment: 32_768,
-        least: 65_536,
-        a_rank: 4096,
+        algorithm: (3, "pipeline"),
+        segment: 32 << 10,
+        least: 64 << 10,
     },
-    Rule {
-        name: "reduce_scatter",
-        number: 12,
-        algorithm: 3,
-        words: "ring",
-        segment: 0,
-        least: 65_536,
-        a_rank: 4096,
-    },
+    Rule::ring("reduce_scatter", 12, 3, 64 << 10),
 ];
 
+/// From so many bytes for each rank on: a ring takes a latency a rank.
+const A_RANK: u64 = 4 << 10;
 /// Fewer ranks have no ring.
 const RANKS_LEAST: u64 = 4;
 /// Rules are made for so many ranks on each node; more are treated as these.
@@ -127,8 +101,9 @@ pub(super) fn openmpi_rules(plan: &Plan) -> Vec<ExportFile> {
             line!(out, "{ranks} # ranks or more");
             line!(out, "2 # sizes in bytes: from, algorithm, fan-out, segments");
             line!(out, "0 0 0 0");
-            let from = rule.least.max(rule.a_rank * ranks);
-            line!(out, "{from} {} 0 {} # {}", rule.algorithm, rule.segment, rule.words);
+            let from = rule.least.max(A_RANK * ranks);
+            let (algorithm, words) = rule.algorithm;
+            line!(out, "{from} {algorithm} 0 {} # {words}", rule.segment);
         }
     }
     vec![ExportFile { name: "openmpi-rules".into(), text: out }]

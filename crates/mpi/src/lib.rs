@@ -11,7 +11,6 @@ mod arithmetic;
 mod board;
 mod call;
 mod collective;
-mod collectives;
 mod context;
 mod exports;
 mod flow;

@@ -5,7 +5,7 @@ use std::fs;
 
 /// Where the functions are declared: `MPI_Barrier PMPI_Barrier(...)`, `MPI_Bcast PMPI_Bcast bcast;`.
 const SOURCES: [&str; 2] =
-    [include_str!("../src/exports.rs"), include_str!("../src/collectives.rs")];
+    [include_str!("../src/exports/mod.rs"), include_str!("../src/exports/collectives.rs")];
 
 #[test]
 fn each_function_is_exported_by_both_names() {

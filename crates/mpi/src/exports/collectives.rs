@@ -3,9 +3,9 @@
 
 use std::ffi::c_int;
 
+use super::export;
 use crate::abi::Word;
 use crate::call::{self, Ready, ranks};
-use crate::exports::export;
 use crate::layout::Elements;
 use crate::real::Real;
 use crate::world::{Setup, catch_up};

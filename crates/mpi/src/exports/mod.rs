@@ -2,6 +2,8 @@
 //! both of their names: Open MPI's Fortran calls the `PMPI_` ones.
 #![expect(unsafe_code, reason = "the interface is C")]
 
+mod collectives;
+
 use std::ffi::c_int;
 
 use crate::abi::Word;
@@ -23,7 +25,7 @@ macro_rules! export {
         }
     )*};
 }
-pub(crate) use export;
+use export;
 
 export! {
     MPI_Init PMPI_Init(argc: Word, argv: Word) {
