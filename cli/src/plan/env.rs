@@ -1,24 +1,20 @@
 //! `tresse env`: prints environment variables for libraries that choose network interfaces
 //! themselves (MPI, NCCL, ...).
-//!
-//! A node's own address is on one interface, and routes choose the path to it. A library that uses
-//! each NIC by itself would take the addresses of the NICs instead, and distant nodes have no
-//! routes to those.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
+use tresse_export::Library;
 use tresse_plan::Plan;
 use tresse_reconcile::NODE_INTERFACE;
 
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output;
-
-const RINGS: &str = "large collectives over the rings of the plan (docs/mpi.md): mpirun";
 
 /// Arguments of `tresse env`, which prints environment variables that make MPI, NCCL and others use
 /// the fabric.
@@ -27,36 +23,20 @@ pub struct Env {
     #[command(flatten)]
     cluster: ClusterArgs,
     /// The library to configure.
-    #[arg(long = "for", value_enum)]
+    #[arg(long = "for", value_parser = libraries())]
     library: Library,
 }
 
-/// Libraries that choose interfaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum Library {
-    /// Open MPI, over its own TCP transport.
-    #[value(name = "openmpi")]
-    OpenMpi,
-    /// MPICH and libraries made from it, over libfabric.
-    #[value(name = "mpich")]
-    Mpich,
-    /// UCX.
-    #[value(name = "ucx")]
-    Ucx,
-    /// NCCL.
-    #[value(name = "nccl")]
-    Nccl,
-    /// Gloo, and TensorPipe beside it (PyTorch).
-    #[value(name = "gloo")]
-    Gloo,
+fn libraries() -> impl TypedValueParser<Value = Library> {
+    let names = PossibleValuesParser::new(Library::ALL.map(Library::name));
+    names.try_map(|name| Library::named(&name).ok_or("not one of them"))
 }
 
 /// The answer.
 #[derive(Debug, Serialize)]
 struct Advice {
     format: u32,
-    r#for: Library,
+    r#for: &'static str,
     generation: String,
     /// The interface that has every node's own address.
     interface: &'static str,
@@ -73,7 +53,7 @@ struct Advice {
 impl Env {
     /// Computes the plan and prints the settings.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let advice = advice(&self.cluster.plan()?, self.library);
+        let advice = self.advice(&self.cluster.plan()?);
         let mut out = output::stdout();
         if json {
             output::json_line(&mut out, &advice)?;
@@ -83,6 +63,24 @@ impl Env {
         out.flush()?;
         Ok(Code::Fine)
     }
+
+    fn advice(&self, plan: &Plan) -> Advice {
+        let file = &self.cluster.file;
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+        let told = self.library.environment(plan, &file);
+        let nodes = plan.cluster().nodes.iter().map(|node| node.name.clone());
+        Advice {
+            format: 1,
+            r#for: self.library.name(),
+            generation: plan.generation().to_string(),
+            interface: NODE_INTERFACE,
+            prefixes: told.prefixes,
+            addresses: nodes.zip(plan.addresses().node.iter().cloned()).collect(),
+            ways: told.ways,
+            variables: told.variables,
+            notes: told.notes,
+        }
+    }
 }
 
 /// Lines for a shell: `eval "$(tresse env FILE --for openmpi)"`.
@@ -91,74 +89,17 @@ fn text(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
         writeln!(out, "# {note}")?;
     }
     for (name, value) in &advice.variables {
-        // Some shells take an unquoted `=` for the path of a program.
-        let quote = if value.starts_with('=') { "'" } else { "" };
-        writeln!(out, "export {name}={quote}{value}{quote}")?;
+        writeln!(out, "export {name}={}", quoted(value))?;
     }
     Ok(())
 }
 
-fn advice(plan: &Plan, library: Library) -> Advice {
-    let cluster = plan.cluster();
-    let own = &plan.addresses().node;
-    let prefixes: Vec<String> = cluster.addressing.nodes.iter().map(ToString::to_string).collect();
-    let ways = plan.detours().most_ways();
-    let mut notes = Vec::new();
-    if ways > 1 {
-        notes.push(format!("some pairs have {ways} paths at once, and each connection takes one"));
-    }
-    let interface = || NODE_INTERFACE.to_owned();
-    let mut variables = BTreeMap::new();
-    match library {
-        Library::OpenMpi => {
-            variables.insert("OMPI_MCA_btl", "self,vader,tcp".into());
-            variables.insert("OMPI_MCA_pml", "ob1".into());
-            variables.insert("OMPI_MCA_btl_tcp_if_include", prefixes.join(","));
-            if ways > 1 {
-                variables.insert("OMPI_MCA_btl_tcp_links", ways.to_string());
-            }
-            notes.push("what starts the processes (mpirun, ssh) may use any network".into());
-            notes.push(format!("{RINGS} -x LD_PRELOAD=libtresse_mpi.so"));
-        }
-        Library::Mpich => {
-            variables.insert("FI_PROVIDER", "tcp".into());
-            variables.insert("FI_TCP_IFACE", interface());
-            notes.push("for MPICH over libfabric (ch4:ofi)".into());
-            notes.push(format!("{RINGS} -genv LD_PRELOAD libtresse_mpi.so"));
-        }
-        Library::Ucx => {
-            variables.insert("UCX_NET_DEVICES", interface());
-            variables.insert("UCX_TLS", "self,sm,tcp".into());
-            notes.push(format!(
-                "newer UCX takes only the interface that the route to a peer leaves by, and so not \
-                 {NODE_INTERFACE}: there use the library's own TCP (`--for openmpi`, `--for mpich`)"
-            ));
-        }
-        Library::Nccl => {
-            // `=`: this interface, not all whose names begin so.
-            variables.insert("NCCL_SOCKET_IFNAME", format!("={NODE_INTERFACE}"));
-            variables.insert("NCCL_IB_DISABLE", "1".into());
-            notes.push(
-                "NCCL_IB_DISABLE: RDMA would leave by one NIC, past the plan's routes".into(),
-            );
-            if ways > 1 {
-                variables.insert("NCCL_NSOCKS_PERTHREAD", ways.min(16).to_string());
-            }
-        }
-        Library::Gloo => {
-            variables.insert("GLOO_SOCKET_IFNAME", interface());
-            variables.insert("TP_SOCKET_IFNAME", interface());
-        }
-    }
-    Advice {
-        format: 1,
-        r#for: library,
-        generation: plan.generation().to_string(),
-        interface: NODE_INTERFACE,
-        prefixes,
-        addresses: cluster.nodes.iter().map(|n| n.name.clone()).zip(own.iter().cloned()).collect(),
-        ways,
-        variables,
-        notes,
+/// A word as a shell takes it. Some take an unquoted `=` for the path of a program.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:+".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

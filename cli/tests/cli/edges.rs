@@ -168,6 +168,7 @@ fn env_tells_every_library_the_interface_of_the_node_addresses() {
     for (library, variable, value) in [
         ("openmpi", "OMPI_MCA_btl_tcp_if_include", "10.77.0.0/16"),
         ("mpich", "FI_TCP_IFACE", "tresse0"),
+        ("slurm", "SLURM_MPI_TYPE", "pmix"),
         ("ucx", "UCX_NET_DEVICES", "tresse0"),
         ("nccl", "NCCL_SOCKET_IFNAME", "=tresse0"),
         ("gloo", "GLOO_SOCKET_IFNAME", "tresse0"),
@@ -182,6 +183,12 @@ fn env_tells_every_library_the_interface_of_the_node_addresses() {
         assert!(text.replace('\'', "").contains(&format!("export {variable}={value}\n")), "{text}");
         assert!(text.lines().all(|l| l.starts_with("export ") || l.starts_with("# ")), "{text}");
     }
+    let text = tresse(["env", "configs/torus16.toml", "--for", "mpich"]).exits(0).stdout;
+    assert!(
+        text.contains("export TRESSE_MPI_CLUSTER=/") && text.contains("/configs/torus16.toml\n"),
+        "{text}"
+    );
+    tresse(["env", "configs/torus16.toml", "--for", "lam"]).exits(2);
     let links = ["env", "configs/clique-reflect.toml", "--for", "openmpi", "--json"];
     let advice = tresse(links).exits(0).object();
     assert!(advice["ways"].as_u64().unwrap() > 1);

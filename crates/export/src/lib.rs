@@ -1,4 +1,5 @@
-//! Exports a plan for other programs: switch configurations, node scripts, lists of nodes, drawings.
+//! Exports a plan for other programs: switch configurations, node scripts, lists of nodes, drawings, the variables of
+//! libraries.
 //!
 //! Pure and deterministic: turns a [`Plan`](tresse_plan::Plan) into text. Each export format has a
 //! module of its own, which writes out a form common to all formats: [`SwitchConfig`] for switches,
@@ -22,6 +23,7 @@ mod ios;
 mod iproute2;
 mod junos;
 mod keep;
+mod library;
 mod mpi;
 mod networkd;
 mod nexthops;
@@ -41,6 +43,7 @@ pub use file::ExportFile;
 pub use format::Format;
 pub use iproute2::commands;
 pub use keep::configs as switch_configs_keeping;
+pub use library::{Environment, Library};
 pub use options::ExportOptions;
 pub use render::{node_script, render, render_keeping};
 pub use spell::runs as vid_runs;
