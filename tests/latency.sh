@@ -45,3 +45,25 @@ for shape in ring tree; do
         before=$median fewer=$nodes
     done
 done
+
+# Section 6 of the paper: hierarchical rings for less data on long rings.
+echo "| ring of 64, KiB | ring ms | rings of rings | tree |"
+echo "|---|---|---|---|"
+printf '[fabric]\ntopology = { kind = "ring", nodes = 64 }\n' >"$work/cluster.toml"
+rm -f "$work/tresse.lock"
+timeout 120 tresse lab up "$work/cluster.toml" --name "$lab" --tressed "$built/tressed" --rate 100M >/dev/null
+for kib in 64 256 1024; do
+    head -c $((kib * 1024)) /dev/urandom >"$work/data"
+    row="| $kib"
+    for shape in ring rings tree; do
+        i=0
+        while [ $i -lt "${LATENCY_RUNS:-21}" ]; do
+            i=$((i + 1))
+            timeout 60 tresse copy "$work/cluster.toml" "n00:$work/data" "$work/{node}.copy" --json \
+                --shape $shape --launcher netns --lab "$lab" | tail -n 1 | jq .transfer_seconds
+            rm -f "$work"/*.copy
+        done | sort -g >"$work/times"
+        row="$row | $(awk '{ t[NR] = $1 } END { printf "%.1f", t[int((NR + 1) / 2)] * 1e3 }' "$work/times")"
+    done
+    echo "$row |"
+done

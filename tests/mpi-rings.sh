@@ -5,8 +5,12 @@
 #
 #   mpi-rings.sh short   a ring of four: everything at any size, a library that some ranks lack, a rank that dies,
 #                        one figure. For `make test`, with the programs of BUILT and the library MPI_LIBRARY
-#   mpi-rings.sh         all figures: P-Mesh 4x4, a ring of 8, one switch of 8, a ring of 4 with two ranks a node in both
-#                        placements, and what a decision costs
+#   mpi-rings.sh long    rings of 4, 16 and 64: what a node on the way adds; one of 64 with 64 KiB to 1 MiB, both ways,
+#                        round, and by the MPI alone
+#   mpi-rings.sh sizes   from how many bytes on rings pay: each kind with 4 KiB to 256 KiB on rings, P-Meshes and switches
+#                        of 16 and 64, over rings at all sizes beside the MPI alone
+#   mpi-rings.sh         all figures: these, P-Mesh 4x4, a ring of 8, one switch of 8, a ring of 4 with two ranks a node
+#                        in both placements, and what a decision costs
 #
 # Needs root, Open MPI and a C compiler. Bounded: MPI_SECONDS a job.
 set -eu
@@ -139,10 +143,80 @@ every() {
     row scatter 1000000 $(($2 - 1))
 }
 
-if [ "${1:-}" = short ]; then
-    short
+# bcast BYTES [NAME=VALUE]: the median of nine broadcasts in seconds
+bcast() {
+    settings="-x TRESSE_MPI_THRESHOLD=0 ${2:+-x $2}"
+    job 1 time bcast "$1" 9 2>/dev/null | grep -E '^[0-9.]+$'
+    settings=
+}
+
+long() {
+    echo "== long rings: 8 bytes to all, round and both ways"
+    before=0
+    for nodes in 4 16 64; do
+        generated "kind = \"ring\", nodes = $nodes"
+        ranks "$nodes" 1
+        echo "$nodes $(bcast 8 TRESSE_MPI_BOTH_WAYS=0) $(bcast 8 TRESSE_MPI_BOTH_WAYS=1M) $before ${round:-0}" >"$work/said"
+        awk '{ printf "ring of %2d: %.2f ms round, %.2f both ways", $1, $2 * 1e3, $3 * 1e3
+            print $4 ? sprintf("; %.0f us for each node more", ($2 - $5) * 1e6 / ($1 - $4)) : "" }' "$work/said"
+        before=$nodes round=$(awk '{ print $2 }' "$work/said")
+    done
+    for bytes in 16384 65536 131072 262144 524288 1048576; do
+        alone=$(job 0 time bcast $bytes 9 2>/dev/null | grep -E '^[0-9.]+$')
+        echo "$bytes $(bcast $bytes TRESSE_MPI_BOTH_WAYS=0) $(bcast $bytes TRESSE_MPI_BOTH_WAYS=2M) $alone" | awk '{
+            printf "ring of 64, %7d bytes: %.2f ms round, %.2f both ways, %.2f by the MPI alone\n",
+                $1, $2 * 1e3, $3 * 1e3, $4 * 1e3 }'
+    done
+}
+
+# sweep: a row for each kind of collective on the fabric that is up
+sweep() {
+    for with in 0 1; do
+        # The file has no rate, which stands for 1 Gbit/s.
+        settings="-x TRESSE_MPI_THRESHOLD=0 -x TRESSE_MPI_BOTH_WAYS=$((processes * 625))"
+        job $with sweep 9 2>/dev/null | grep -E '^[a-z_]+ [0-9]+ [0-9.]+( wrong)?$' >"$work/sweep-$with"
+        settings=
+    done
+    awk -v name="$name" 'NR == FNR { alone[$1, $2] = $3; next }
+        $1 != kind { printf "%s%-14s %-15s", kind ? "\n" : "", name, $1; kind = $1 }
+        { printf "  %3d KiB %7.2f/%7.2f ms %5.2f", $2 / 1024, $3 * 1e3, alone[$1, $2] * 1e3, $3 / alone[$1, $2] }
+        END { print "" }' "$work/sweep-0" "$work/sweep-1"
+}
+
+# generated TOPOLOGY: a lab of a fabric that a file of one line generates
+generated() {
+    printf '[fabric]\ntopology = { %s }\n' "$1" >"$work/generated.toml"
+    up "$work/generated.toml" --rate 100M
+    tight
+}
+
+sizes() {
+    echo "== by size in all: over rings / by the MPI alone, and the ratio"
+    for side in ${SIDES:-16 64}; do
+        name="ring of $side"
+        generated "kind = \"ring\", nodes = $side"
+        ranks "$side" 1
+        sweep
+        name="P-Mesh of $side"
+        generated "kind = \"pmesh\", dims = [$((side / 8)), 8]"
+        ranks "$side" 1
+        sweep
+        name="switch of $side"
+        echo "0: $(seq -s ' ' 0 $((side - 1)))" >"$work/switch.fnn"
+        up "$work/switch.fnn" --rate 100M
+        tight
+        ranks "$side" 1
+        sweep
+    done
+}
+
+case ${1:-} in
+short | long | sizes)
+    "$1"
     exit
-fi
+    ;;
+esac
+long
 up "$PWD/configs/pmesh-4x4.toml" --rate 100M
 ranks 16 1
 every 'P-Mesh 4x4' 16
@@ -174,6 +248,13 @@ if command -v mpif90 >/dev/null; then
 else
     echo "Fortran: not run: mpif90 is missing (gfortran)"
 fi
+echo "== a program that is linked with the library, not started with it"
+mpicc -O2 tests/mpi/collectives.c -o "$work/linked" -L"$(dirname "$library")" -ltresse_mpi -Wl,-rpath,"$(dirname "$(realpath "$library")")"
+start "$file" 4 -x "TRESSE_MPI_CLUSTER=$file" -x TRESSE_MPI_THRESHOLD=0 -x TRESSE_MPI_REPORT=1 "$work/linked" check \
+    >"$work/said" 2>&1 || { cat "$work/said"; exit 1; }
+cat "$work/said"
+grep -q '^ok$' "$work/said"
+grep -Eq 'over rings: Bcast [1-9]' "$work/said"
 echo "== short messages: the best of 2,000, in microseconds, alone and with the library, best of three rounds"
 for round in 1 2 3; do
     for with in 0 1; do

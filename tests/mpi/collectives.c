@@ -5,6 +5,7 @@
  * collectives time KIND BYTES N  the median of N rounds in seconds, the slowest rank of each, data verified; KIND is
  *                                bcast allgather gather scatter reduce_scatter allreduce, BYTES those of a rank's buffer
  * collectives all BYTES N        the same for each KIND, with its name before
+ * collectives sweep N            the same as all for 4 KiB to 256 KiB in all, with the bytes
  * collectives best N             for each KIND and 8, 64, 512 and 4096 bytes: the best of N rounds in microseconds, the
  *                                slowest rank of each
  * collectives decide N           the same for N broadcasts of 8 bytes in a communicator of one rank: the cost of a call
@@ -518,6 +519,16 @@ static void best(int rounds)
     free(all);
 }
 
+static void sweep(int rounds)
+{
+    for (int kind = 0; kind < 6; kind++)
+        for (size_t whole = 4096; whole <= 262144; whole *= 4) {
+            size_t n = whole / (kind > 0 && kind < 4 ? size : 1) & ~(size_t)3;
+            if (!rank) printf("%s %zu ", kinds[kind], whole);
+            timed(kinds[kind], n, rounds);
+        }
+}
+
 static void decide(int rounds)
 {
     uint8_t bytes[8] = { 0 };
@@ -545,6 +556,7 @@ int main(int argc, char **argv)
         if (!rank) printf("%-15s ", kinds[kind]);
         timed(kinds[kind], strtoull(argv[2], 0, 10), atoi(argv[3]));
     }
+    if (!strcmp(what, "sweep")) sweep(atoi(argv[2]));
     if (!strcmp(what, "best")) best(atoi(argv[2]));
     if (!strcmp(what, "decide")) decide(atoi(argv[2]));
     if (!strcmp(what, "die")) {

@@ -4,13 +4,21 @@
 
 use std::iter::successors;
 
+use tresse_base::id::NodeId;
 use tresse_plan::Plan;
-use tresse_ring::order::RingOrder;
+use tresse_ring::order::{RingOrder, filling};
 
 use super::{ExportFile, hosts};
 
 /// Fabrics with more nodes have them in the order of neighbours, which is no ring everywhere.
 const RING_MOST: usize = 1024;
+
+/// Nodes in the order of a ring.
+fn order(plan: &Plan) -> Vec<NodeId> {
+    // Finding a ring takes the square of the number of nodes.
+    let near = hosts::order(plan);
+    if near.len() > RING_MOST { near } else { RingOrder::of(plan, &near).nodes().to_vec() }
+}
 
 /// One host per line, each a neighbour of the next on a ring; both Open MPI and MPICH read it.
 pub(super) fn hostfile(plan: &Plan) -> Vec<ExportFile> {
@@ -24,11 +32,7 @@ pub(super) fn hostfile(plan: &Plan) -> Vec<ExportFile> {
     );
     line!(out, "# sends to the next. Cores per node: append slots=N (Open MPI), :N (MPICH).");
     line!(out, "# Open MPI: --mca btl_tcp_if_include tresse0");
-    // Finding a ring takes the square of the number of nodes.
-    let near = hosts::order(plan);
-    let order =
-        if near.len() > RING_MOST { near } else { RingOrder::of(plan, &near).nodes().to_vec() };
-    for id in order {
+    for id in order(plan) {
         line!(out, "{}", cluster.node(id).name);
     }
     vec![ExportFile { name: "hostfile".into(), text: out }]
@@ -43,32 +47,26 @@ struct Rule {
     algorithm: (u32, &'static str),
     /// Bytes of a segment; 0: it is not divided. Less than what TCP sends without asking the receiver first (64 KiB).
     segment: u32,
-    /// From so many bytes on, whatever the number of ranks.
-    least: u64,
+    /// From so many bytes on, in quarters of what fills a ring.
+    quarters: u64,
 }
 
 impl Rule {
-    const fn ring(name: &'static str, number: u32, algorithm: u32, least: u64) -> Self {
-        Self { name, number, algorithm: (algorithm, "ring"), segment: 0, least }
+    const fn ring(name: &'static str, number: u32, algorithm: u32) -> Self {
+        Self { name, number, algorithm: (algorithm, "ring"), segment: 0, quarters: 4 }
     }
 }
 
 const RULES: [Rule; 5] = [
-    Rule::ring("allgather", 0, 4, 128 << 10),
-    Rule::ring("allgatherv", 1, 3, 128 << 10),
-    Rule::ring("allreduce", 2, 4, 64 << 10),
-    Rule {
-        name: "bcast",
-        number: 7,
-        algorithm: (3, "pipeline"),
-        segment: 32 << 10,
-        least: 64 << 10,
-    },
-    Rule::ring("reduce_scatter", 12, 3, 64 << 10),
+    Rule::ring("allgather", 0, 4),
+    Rule::ring("allgatherv", 1, 3),
+    Rule::ring("allreduce", 2, 4),
+    Rule { name: "bcast", number: 7, algorithm: (3, "pipeline"), segment: 32 << 10, quarters: 2 },
+    Rule::ring("reduce_scatter", 12, 3),
 ];
 
-/// From so many bytes for each rank on: a ring takes a latency a rank.
-const A_RANK: u64 = 4 << 10;
+/// Fewer bytes never go round a ring.
+const LEAST: u64 = 64 << 10;
 /// Fewer ranks have no ring.
 const RANKS_LEAST: u64 = 4;
 /// Rules are made for so many ranks on each node; more are treated as these.
@@ -78,8 +76,10 @@ const RANKS_A_NODE: u64 = 16;
 pub(super) fn openmpi_rules(plan: &Plan) -> Vec<ExportFile> {
     let cluster = plan.cluster();
     let most = RANKS_A_NODE * cluster.nodes.len() as u64;
-    let sizes: Vec<u64> = successors(Some(RANKS_LEAST), |size| Some(2 * size))
+    let order = order(plan);
+    let sizes: Vec<(u64, u64)> = successors(Some(RANKS_LEAST), |size| Some(2 * size))
         .take_while(|size| *size <= most.max(RANKS_LEAST))
+        .map(|ranks| (ranks, filling(plan, &order, ranks as usize)))
         .collect();
     let mut out = String::new();
     line!(
@@ -97,11 +97,11 @@ pub(super) fn openmpi_rules(plan: &Plan) -> Vec<ExportFile> {
     for rule in &RULES {
         line!(out, "{} # {}", rule.number, rule.name);
         line!(out, "{} # sizes of communicators", sizes.len());
-        for ranks in &sizes {
+        for (ranks, filling) in &sizes {
             line!(out, "{ranks} # ranks or more");
             line!(out, "2 # sizes in bytes: from, algorithm, fan-out, segments");
             line!(out, "0 0 0 0");
-            let from = rule.least.max(A_RANK * ranks);
+            let from = LEAST.max(filling * rule.quarters / 4);
             let (algorithm, words) = rule.algorithm;
             line!(out, "{from} {algorithm} 0 {} # {words}", rule.segment);
         }

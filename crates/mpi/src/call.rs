@@ -180,7 +180,7 @@ pub fn bcast(elements: Elements, root: c_int, comm: Word, setup: Setup) -> Optio
     let root = large.root(root)?;
     let is_root = large.context.rank == root;
     let values = Values::of(&large, &elements, bytes, is_root);
-    let flows = collective::bcast(&large.context.orders, root, values.area);
+    let flows = large.context.bcast(root, values.area);
     let mut ready = Ready::new(large, root, flows);
     if is_root {
         ready.keep.push(values);

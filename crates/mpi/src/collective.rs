@@ -26,6 +26,21 @@ pub fn bcast(rings: &[Order], root: usize, buffer: Area) -> Flows {
     })
 }
 
+/// Copies `buffer` from the root to all ranks over pairs of rings in opposite directions, each to the nearer half of the
+/// ranks: the last one has it after half as many members, and each link carries twice as much. Best for little data.
+#[must_use]
+pub fn bcast_both_ways(rings: &[Order], root: usize, buffer: Area) -> Flows {
+    each(rings, |ring, order| {
+        let part = buffer.part(stripe(buffer.len(), ring / 2, rings.len() / 2, 1));
+        let reach = (order.len() - ring % 2) / 2;
+        match order.since(root) {
+            since if since > reach || reach == 0 => CopyFlow::default(),
+            0 => CopyFlow::new(vec![part], Vec::new(), 0),
+            since => CopyFlow::new(Vec::new(), vec![part], usize::from(since < reach)),
+        }
+    })
+}
+
 /// Copies the block of each rank to all: `blocks` by rank, of which the own one is there.
 #[must_use]
 pub fn allgather(rings: &[Order], blocks: &[Area]) -> Flows {

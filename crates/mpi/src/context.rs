@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use crate::abi::Word;
-use crate::collective::Flows;
+use crate::area::Area;
+use crate::collective::{self, Flows};
 use crate::job::Job;
 use crate::order::Order;
 use crate::peers::{Name, connect};
@@ -24,6 +25,8 @@ pub struct Context {
     /// The communicator's handle.
     pub comm: Word,
     thresholds: [u64; 6],
+    /// Bytes below which a broadcast goes both ways round.
+    both_ways: u64,
     /// One collective at a time: all ranks start them in the same order.
     state: Mutex<State>,
     queue: Queue,
@@ -74,10 +77,17 @@ impl Context {
         if !fine {
             return None;
         }
-        let orders = rings.rings.into_iter().map(|ring| Order::new(ring, rank as u32)).collect();
-        let thresholds = Kind::ALL.map(|kind| job.settings.threshold(kind, size));
+        let orders: Vec<Order> =
+            rings.rings.into_iter().map(|ring| Order::new(ring, rank as u32)).collect();
+        let thresholds = Kind::ALL.map(|kind| job.settings.threshold(kind, rings.filling));
+        let opposite = |pair: &[Order]| matches!(pair, [there, back] if there.is_opposite(back));
+        let both_ways = match orders.chunks(2).all(opposite) {
+            true => job.settings.both_ways.unwrap_or(rings.filling),
+            false => 0,
+        };
         let state = Mutex::new(State { lanes, number: 0 });
-        Some(Self { rank, orders, comm, thresholds, state, queue: Queue::default() })
+        let queue = Queue::default();
+        Some(Self { rank, orders, comm, thresholds, both_ways, state, queue })
     }
 
     /// Number of ranks.
@@ -88,6 +98,14 @@ impl Context {
     /// Whether a collective of so many bytes goes over rings.
     pub fn takes(&self, kind: Kind, bytes: u64) -> bool {
         bytes >= self.thresholds[kind as usize]
+    }
+
+    /// The flows of a broadcast.
+    pub fn bcast(&self, root: usize, buffer: Area) -> Flows {
+        if (buffer.len() as u64) < self.both_ways {
+            return collective::bcast_both_ways(&self.orders, root, buffer);
+        }
+        collective::bcast(&self.orders, root, buffer)
     }
 
     /// Runs a collective, after those that were started. A failure ends the job, as that of MPI itself would.
@@ -165,7 +183,10 @@ fn share(
     found: Option<Rings>,
     size: usize,
 ) -> Option<Rings> {
-    let mut head = [*number, found.as_ref().map_or(0, |it| it.rings.len() as u64)];
+    let mut head = [*number, 0, 0];
+    if let Some(found) = &found {
+        head = [*number, found.rings.len() as u64, found.filling];
+    }
     bcast(job, comm, head.as_mut_ptr() as Word, size_of_val(&head))?;
     *number = head[0];
     let count = head[1] as usize;
@@ -174,7 +195,7 @@ fn share(
         job.warned.store(true, Ordering::Relaxed);
         return None;
     }
-    let mut rings = found.unwrap_or_else(|| Rings::empty(count, size));
+    let mut rings = found.unwrap_or_else(|| Rings::empty(count, size, head[2]));
     for ring in &mut rings.rings {
         bcast(job, comm, ring.as_mut_ptr() as Word, size_of_val(&ring[..]))?;
     }

@@ -41,11 +41,36 @@ impl Order {
         self.ranks[(self.at + 1) % self.len()] as usize
     }
 
+    /// Whether `other` is this ring in the opposite direction.
+    #[must_use]
+    pub fn is_opposite(&self, other: &Self) -> bool {
+        let n = self.len();
+        let start = other.ranks.iter().position(|rank| Some(rank) == self.ranks.first());
+        other.len() == n
+            && start.is_some_and(|start| {
+                (0..n).all(|k| self.ranks[k] == other.ranks[(start + n - k) % n])
+            })
+    }
+
     /// Number of places from `root` on to this rank.
     #[must_use]
     pub fn since(&self, root: usize) -> usize {
         let n = self.len();
         let place = self.ranks.iter().position(|rank| *rank as usize == root).unwrap_or(0);
         (self.at + n - place) % n
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opposite_direction_is_seen_wherever_it_starts() {
+        let ring = Order::new(vec![3, 0, 2, 1, 4], 0);
+        assert!(ring.is_opposite(&Order::new(vec![2, 0, 3, 4, 1], 0)));
+        assert!(!ring.is_opposite(&ring));
+        assert!(!ring.is_opposite(&Order::new(vec![2, 0, 3, 4], 0)));
+        assert!(!ring.is_opposite(&Order::new(vec![2, 0, 4, 3, 1], 0)));
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
-use tresse_ring::order::RingOrder;
+use tresse_ring::order::{RingOrder, filling};
 
 /// The rings of ranks, and where each rank can be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +17,16 @@ pub struct Rings {
     pub rings: Vec<Vec<u32>>,
     /// By rank: the address of its node.
     pub addresses: Vec<IpAddr>,
+    /// Bytes that fill a ring ([`filling`]).
+    pub filling: u64,
 }
 
 impl Rings {
     /// As many rings of as many ranks, to be filled.
     #[must_use]
-    pub fn empty(rings: usize, ranks: usize) -> Self {
+    pub fn empty(rings: usize, ranks: usize, filling: u64) -> Self {
         let addresses = vec![IpAddr::V6(Ipv6Addr::UNSPECIFIED); ranks];
-        Self { rings: vec![vec![0; ranks]; rings], addresses }
+        Self { rings: vec![vec![0; ranks]; rings], addresses, filling }
     }
 
     /// The addresses as IPv6 ones, those of IPv4 mapped (RFC 4291, section 2.5.5.2).
@@ -92,15 +94,25 @@ pub fn rings(plan: &Plan, nodes: &[String]) -> Result<Rings, String> {
     }
     let members: Vec<NodeId> = ranks.keys().copied().collect();
     let orders = RingOrder::disjoint(plan, &members);
-    let of_ranks = |ring: &RingOrder| {
-        ring.nodes().iter().flat_map(|node| ranks[node].iter().copied()).collect()
+    // Two rings of nodes in opposite directions are so for their ranks too.
+    let of_ranks = |(ring, order): (usize, &RingOrder)| {
+        let own = |node: &NodeId| {
+            let mut own = ranks[node].clone();
+            if ring % 2 == 1 {
+                own.reverse();
+            }
+            own
+        };
+        order.nodes().iter().flat_map(own).collect()
     };
-    Ok(Rings { rings: orders.iter().map(of_ranks).collect(), addresses })
+    let filling = filling(plan, orders[0].nodes(), nodes.len());
+    Ok(Rings { rings: orders.iter().enumerate().map(of_ranks).collect(), addresses, filling })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::Order;
 
     fn planned(topology: &str) -> Plan {
         let text = format!("[fabric]\ntopology = {{ {topology} }}\n");
@@ -114,6 +126,8 @@ mod tests {
         for placement in [[0, 0, 1, 1, 2, 2, 3, 3], [2, 0, 3, 1, 2, 0, 3, 1]] {
             let rings = rings(&plan, &nodes(placement)).unwrap();
             assert_eq!(rings.rings.len(), 2);
+            // Eight ranks, cables of 1 Gbit/s.
+            assert_eq!(rings.filling, 50_000);
             for ring in &rings.rings {
                 let mut sorted = ring.clone();
                 sorted.sort_unstable();
@@ -125,6 +139,8 @@ mod tests {
                     assert!([0, 1, 3].contains(&apart), "{ring:?}");
                 }
             }
+            let [there, back] = [0, 1].map(|k| Order::new(rings.rings[k].clone(), 0));
+            assert!(there.is_opposite(&back));
         }
     }
 

@@ -47,6 +47,10 @@ impl Kind {
     }
 }
 
+/// Fewer bytes never go over rings by default: connections and ranks take as long as they do. `tests/mpi-rings.sh sizes`
+/// measures where rings pay, for 16 ranks from 8 to 64 KiB on.
+const LEAST: u64 = 32 << 10;
+
 /// The settings of this rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -57,8 +61,11 @@ pub struct Settings {
     /// `TRESSE_MPI_REPORT`: whether rank 0 says at the end how many collectives went over rings.
     pub report: bool,
     /// `TRESSE_MPI_BCAST` and so on, or `TRESSE_MPI_THRESHOLD` for all: bytes from which rings are used, by
-    /// [`Kind`]. `None`: by the number of ranks.
+    /// [`Kind`]. `None`: by the number of ranks and the rate of links.
     pub thresholds: [Option<u64>; 6],
+    /// `TRESSE_MPI_BOTH_WAYS`: bytes below which a broadcast over opposite rings goes to half of the ranks by each.
+    /// `None`: what fills a ring.
+    pub both_ways: Option<u64>,
     /// `TRESSE_MPI_CLUSTER`: the cluster file.
     pub cluster: PathBuf,
     /// `TRESSE_SOCKET`: the daemon's control socket.
@@ -111,28 +118,31 @@ impl Settings {
             everywhere: flag("TRESSE_MPI_EVERYWHERE", false)?,
             report: flag("TRESSE_MPI_REPORT", false)?,
             thresholds,
+            both_ways: bytes("TRESSE_MPI_BOTH_WAYS")?,
             cluster: path("TRESSE_MPI_CLUSTER", "/etc/tresse/cluster.toml"),
             socket: path("TRESSE_SOCKET", DEFAULT_SOCKET),
         })
     }
 
-    /// The fewest bytes from which rings are used for a kind, among `ranks` ranks.
+    /// The fewest bytes from which rings are used for a kind, where `filling` bytes fill a ring.
     ///
-    /// A ring of n ranks takes n times the latency of a member before the last one has anything, so that the size from
-    /// which it pays grows with n.
+    /// A ring pays when what it saves on links is more than its way round takes. It saves more where the MPI would send
+    /// the same bytes several times (a broadcast) than where it sends each once (a gather).
     #[must_use]
-    pub fn threshold(&self, kind: Kind, ranks: usize) -> u64 {
-        let least = match kind {
-            Kind::Bcast | Kind::Allreduce | Kind::ReduceScatter => 64 << 10,
-            Kind::Allgather | Kind::Gather | Kind::Scatter => 128 << 10,
+    pub fn threshold(&self, kind: Kind, filling: u64) -> u64 {
+        let bytes = match kind {
+            Kind::Bcast => filling / 4,
+            Kind::Allgather | Kind::Allreduce | Kind::ReduceScatter => filling,
+            Kind::Gather | Kind::Scatter => 2 * filling,
         };
-        self.thresholds[kind as usize].unwrap_or_else(|| (ranks as u64 * (4 << 10)).max(least))
+        self.thresholds[kind as usize].unwrap_or(bytes.max(LEAST))
     }
 
     /// What all ranks have to set alike, as one number.
     #[must_use]
     pub fn digest(&self) -> u64 {
-        let words = self.thresholds.iter().map(|it| it.unwrap_or(u64::MAX - 1));
+        let words =
+            self.thresholds.iter().chain([&self.both_ways]).map(|it| it.unwrap_or(u64::MAX - 1));
         digest(words.flat_map(u64::to_le_bytes))
     }
 }
@@ -169,8 +179,9 @@ mod tests {
         };
         let none = Settings::read(|_| None).unwrap();
         assert!(none.on && !none.everywhere && !none.report);
-        assert_eq!(none.threshold(Kind::Bcast, 4), 64 << 10);
-        assert_eq!(none.threshold(Kind::Bcast, 64), 256 << 10);
+        assert_eq!(none.threshold(Kind::Bcast, 1), 32 << 10);
+        assert_eq!(none.threshold(Kind::Bcast, 4 << 20), 1 << 20);
+        assert_eq!(none.threshold(Kind::Gather, 4 << 20), 8 << 20);
         assert_eq!(set("TRESSE_MPI_BCAST", "2M").unwrap().threshold(Kind::Bcast, 64), 2 << 20);
         assert_eq!(set("TRESSE_MPI_THRESHOLD", "0").unwrap().threshold(Kind::Gather, 64), 0);
         assert_eq!(

@@ -79,7 +79,7 @@ pub fn start(real: &'static Real, init: impl FnOnce() -> c_int) -> c_int {
     match Job::new(real, settings, board).and_then(|job| job.map(World::new).transpose()) {
         Ok(Some(world)) => {
             let settings = &world.job.settings;
-            let least = Kind::ALL.iter().map(|kind| settings.threshold(*kind, 2)).min();
+            let least = Kind::ALL.iter().map(|kind| settings.threshold(*kind, 0)).min();
             if let Ok(mut slot) = WORLD.write() {
                 *slot = Some(world.into());
             }

@@ -5,8 +5,10 @@
 
 mod candidates;
 mod disjoint;
+mod filling;
 mod ring;
 #[cfg(test)]
 mod tests;
 
+pub use filling::filling;
 pub use ring::RingOrder;

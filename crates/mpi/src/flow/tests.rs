@@ -111,12 +111,15 @@ fn each_size(check: impl Fn(usize, usize, usize)) {
 fn all_ranks_have_what_the_root_had() {
     each_size(|n, rings, len| {
         let root = n / 2;
-        let all = everywhere(n, rings, |orders, lanes, rank| {
-            let mut own = filled(&if rank == root { block(root, len) } else { vec![0; len] });
-            go(lanes, collective::bcast(orders, root, own.area()));
-            own.bytes().to_vec()
-        });
-        assert!(all.iter().all(|it| *it == block(root, len)), "{n} {rings} {len}");
+        let ways = [collective::bcast, collective::bcast_both_ways];
+        for way in &ways[..rings] {
+            let all = everywhere(n, rings, |orders, lanes, rank| {
+                let mut own = filled(&if rank == root { block(root, len) } else { vec![0; len] });
+                go(lanes, way(orders, root, own.area()));
+                own.bytes().to_vec()
+            });
+            assert!(all.iter().all(|it| *it == block(root, len)), "{n} {rings} {len}");
+        }
     });
 }
 
