@@ -32,6 +32,27 @@ pub struct ClusterArgs {
     pub lock: Option<PathBuf>,
 }
 
+/// The cluster file of a machine that is part of a fabric.
+pub const INSTALLED: &str = "/etc/tresse/cluster.toml";
+
+/// Arguments of the verbs that read this machine's cluster file, if no other is named.
+#[derive(Debug, Args)]
+pub struct InstalledArgs {
+    /// The cluster file.
+    #[arg(default_value = INSTALLED)]
+    file: PathBuf,
+    /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
+    #[arg(long)]
+    lock: Option<PathBuf>,
+}
+
+impl InstalledArgs {
+    /// The files.
+    pub fn files(&self) -> ClusterArgs {
+        ClusterArgs { file: self.file.clone(), lock: self.lock.clone() }
+    }
+}
+
 impl ClusterArgs {
     /// Reads the files and computes the plan.
     pub fn plan(&self) -> Result<Plan, Failure> {
@@ -132,6 +153,11 @@ fn read_up_to(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
         match similar(path).filter(|_| e.kind() == ErrorKind::NotFound) {
             Some(near) => {
                 let words = format!("cannot read {}: {e}; did you mean {near}?", path.display());
+                Failure::new(Code::BadFile, words)
+            }
+            None if path == Path::new(INSTALLED) && e.kind() == ErrorKind::NotFound => {
+                let words =
+                    format!("this machine has no {INSTALLED}\n  help: name the cluster file");
                 Failure::new(Code::BadFile, words)
             }
             None => unreadable(&path.display().to_string(), &e),

@@ -34,11 +34,11 @@ up() {
     "$built/tresse" export "$file" hosts | grep -v '^#' >"$work/hosts"
 }
 
-# tight: cables without the bursts of `lab up --rate`, so that little data takes its time too
+# tight BURST: cables without the long bursts of `lab up --rate`, so that little data takes its time too
 tight() {
     ip netns list | awk -v lab="tresse-$lab-" 'index($1, lab) == 1 { print $1 }' | while read -r netns; do
-        tc -n "$netns" qdisc show | awk '$2 == "tbf" {
-            print "qdisc change dev " $5 " root tbf rate 100mbit burst 6kb limit 4mb" }' | tc -n "$netns" -batch -
+        tc -n "$netns" qdisc show | awk -v burst="$1" '$2 == "tbf" {
+            print "qdisc change dev " $5 " root tbf rate 100mbit burst " burst " limit 4mb" }' | tc -n "$netns" -batch -
     done
 }
 

@@ -1,5 +1,6 @@
 //! `tresse lab exec`: runs a program in the network namespace of a node or switch of a lab.
 
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 
 use clap::Args;
@@ -36,9 +37,13 @@ impl Exec {
         if let Ok(path) = std::env::join_paths(all) {
             command.env("PATH", path);
         }
-        let status = netns::inside(&found.directory.netns(&self.place), || command.status())
-            .map_err(found::fault)?
-            .map_err(|e| Failure::new(Code::Usage, format!("{}: {e}", self.command[0])))?;
+        let (netns, hosts) = (found.directory.netns(&self.place), found.directory.hosts());
+        let ran = netns::as_host(&netns, &hosts, || command.status()).map_err(found::fault)?;
+        let status = ran.unwrap_or_else(|error| {
+            // As shells end where a program cannot be run.
+            eprintln!("tresse: {}: {error}", self.command[0]);
+            std::process::exit(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+        });
         let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(1);
         // Exit with the program's own code.
         std::process::exit(code);

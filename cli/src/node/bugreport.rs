@@ -61,7 +61,7 @@ pub struct Bugreport {
     #[arg(long, value_name = "FILE", default_value = "/etc/tresse/tressed.toml")]
     config: PathBuf,
     /// The cluster file, with the lock beside it.
-    #[arg(long, value_name = "FILE", default_value = "/etc/tresse/cluster.toml")]
+    #[arg(long, value_name = "FILE", default_value = crate::input::INSTALLED)]
     cluster: PathBuf,
     /// Write the report to this file. Default: standard output.
     #[arg(short, long, value_name = "FILE")]

@@ -24,6 +24,7 @@ use crate::output::{self, plain};
 #[derive(Debug, Args)]
 pub struct Cables {
     /// The cluster file.
+    #[arg(default_value = input::INSTALLED)]
     file: PathBuf,
     /// Which node of the file this machine is. Default: as in the daemon's plan, else found by its MAC addresses.
     #[arg(long, value_name = "NAME")]

@@ -7,14 +7,14 @@ use tresse_base::id::NodeId;
 use tresse_plan::PathView;
 
 use crate::fail::{Code, Failure};
-use crate::input::{self, ClusterArgs};
+use crate::input::{self, InstalledArgs};
 use crate::output;
 
 /// Arguments of `tresse paths`, which prints every path of every pair of nodes.
 #[derive(Debug, Args)]
 pub struct Paths {
     #[command(flatten)]
-    cluster: ClusterArgs,
+    cluster: InstalledArgs,
     /// Only paths from this node.
     #[arg(long, value_name = "NODE")]
     from: Option<String>,
@@ -26,9 +26,10 @@ pub struct Paths {
 impl Paths {
     /// Computes the plan and lists its paths.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let plan = self.cluster.plan()?;
+        let files = self.cluster.files();
+        let plan = files.plan()?;
         let named = |name: &Option<String>| {
-            let node = |name| input::node_named(plan.cluster(), name, &self.cluster.file);
+            let node = |name| input::node_named(plan.cluster(), name, &files.file);
             name.as_deref().map(node).transpose()
         };
         let (from, to) = (named(&self.from)?, named(&self.to)?);

@@ -2,6 +2,7 @@
 //! planner chose them; and what several failures leave of them.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -15,13 +16,14 @@ use crate::plan::left::{self, Left, Reached};
 
 /// Arguments of `tresse trace`, which prints the paths of one pair of nodes port by port.
 #[derive(Debug, Args)]
+#[command(override_usage = "tresse trace [OPTIONS] [FILE] <FROM> <TO>")]
 pub struct Trace {
-    #[command(flatten)]
-    cluster: ClusterArgs,
-    /// The node that sends.
-    from: String,
-    /// The node that receives.
-    to: String,
+    /// The cluster file (default: /etc/tresse/cluster.toml), the node that sends, the node that receives.
+    #[arg(value_names = ["FILE", "FROM", "TO"], num_args = 2..=3, required = true)]
+    names: Vec<String>,
+    /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
+    #[arg(long)]
+    lock: Option<PathBuf>,
     /// Also say how it is reached without these parts: s3,n04:eth1.
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     without: Vec<String>,
@@ -83,11 +85,15 @@ impl<'a> Without<'a> {
 impl Trace {
     /// Computes the plan and prints the paths; exits with 1 if none is left.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let plan = self.cluster.plan()?;
-        let named = |name: &str| input::node_named(plan.cluster(), name, &self.cluster.file);
-        let (from, to) = (named(&self.from)?, named(&self.to)?);
+        let (file, pair) = self.names.split_at(self.names.len() - 2);
+        let file = file.first().map_or(input::INSTALLED, String::as_str);
+        let files = ClusterArgs { file: file.into(), lock: self.lock.clone() };
+        let plan = files.plan()?;
+        let named = |name: &str| input::node_named(plan.cluster(), name, &files.file);
+        let (from, to) = (named(&pair[0])?, named(&pair[1])?);
         if from == to {
-            let message = format!("`{}` needs no path to itself: name two nodes", self.from);
+            let name = &plan.cluster().node(from).name;
+            let message = format!("`{name}` needs no path to itself: name two nodes");
             return Err(Failure::new(Code::Usage, message));
         }
         let trace = plan.trace(from, to);

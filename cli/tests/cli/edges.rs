@@ -195,6 +195,21 @@ fn env_tells_every_library_the_interface_of_the_node_addresses() {
     assert_eq!(advice["variables"]["OMPI_MCA_btl_tcp_links"], advice["ways"].to_string());
 }
 
+/// The file may be left out where a machine has its own; this one has none, or another fabric's.
+#[test]
+fn a_file_that_is_not_named_is_this_machines() {
+    if std::path::Path::new("/etc/tresse/cluster.toml").exists() {
+        return;
+    }
+    for args in [&["trace", "n0", "n2"][..], &["paths"], &["env", "--for", "nccl"], &["cables"]] {
+        let said = tresse(args).exits(3).stderr;
+        assert!(said.contains("this machine has no /etc/tresse/cluster.toml"), "{args:?}: {said}");
+    }
+    let usage = tresse(["trace", "n0"]).exits(2).stderr;
+    assert!(usage.contains("tresse trace [OPTIONS] [FILE] <FROM> <TO>"), "{usage}");
+    tresse(["trace", "configs/ring-4.toml", "n0", "n2"]).exits(0);
+}
+
 #[test]
 fn a_lock_is_written_where_it_is_asked_for_and_read_back() {
     let directory = tempfile::tempdir().unwrap();

@@ -25,8 +25,8 @@ pub(super) fn hosts(plan: &Plan) -> Vec<ExportFile> {
     vec![ExportFile { name: "hosts".into(), text: out }]
 }
 
-/// Leaf switches, or the lines that they hold, with their nodes (by the first NIC) below one top level that
-/// stands for the cables between them, which Slurm's tree cannot express.
+/// Leaf switches, or the lines that they hold, with their nodes (by the first NIC), and nodes cabled to nodes as those of
+/// one switch; below one top level that stands for the cables between them, which Slurm's tree cannot express.
 pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
     let cluster = plan.cluster();
     let mut out = String::new();
@@ -36,8 +36,12 @@ pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
     line!(out, "# Order of nodes that keeps neighbours together, for NodeName lines:");
     line!(out, "# {}", names.join(","));
     let mut leaves: BTreeMap<(usize, Option<Vid>), Vec<&str>> = BTreeMap::new();
+    let mut cabled = Vec::new();
     for (k, node) in cluster.nodes.iter().enumerate() {
-        let Some(nic) = node.nics.first().filter(|nic| nic.peer.is_none()) else { continue };
+        let Some(nic) = node.nics.first().filter(|nic| nic.peer.is_none()) else {
+            cabled.push(node.name.as_str());
+            continue;
+        };
         let leaf = (nic.switch.index(), plan.line_vid(k.into(), 0));
         leaves.entry(leaf).or_default().push(&node.name);
     }
@@ -47,8 +51,14 @@ pub(super) fn slurm(plan: &Plan) -> Vec<ExportFile> {
         switches.push(format!("{}{line}", cluster.switches[*switch].name));
         line!(out, "SwitchName={} Nodes={}", switches[switches.len() - 1], hostlist(nodes));
     }
-    let switches: Vec<&str> = switches.iter().map(String::as_str).collect();
-    line!(out, "SwitchName=tresse-top Switches={}", hostlist(&switches));
+    if !cabled.is_empty() {
+        switches.push("tresse-cables".into());
+        line!(out, "SwitchName=tresse-cables Nodes={}", hostlist(&cabled));
+    }
+    if switches.len() > 1 {
+        let switches: Vec<&str> = switches.iter().map(String::as_str).collect();
+        line!(out, "SwitchName=tresse-top Switches={}", hostlist(&switches));
+    }
     vec![ExportFile { name: "topology.conf".into(), text: out }]
 }
 

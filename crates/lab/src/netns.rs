@@ -11,6 +11,7 @@ use std::thread;
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::statvfs::{FsFlags, statvfs};
 
 /// Why a network namespace could not be created, entered or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +91,34 @@ pub fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T,
     .map_err(fault)
 }
 
+/// Runs `work` as on a host of its own: in a named network namespace, with its interfaces in /sys and `hosts` as
+/// `/etc/hosts`. Programs that it starts see the same. So does ip-netns(8) with `ip netns exec`.
+pub fn as_host<T: Send>(
+    name: &str,
+    hosts: &Path,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, NetnsError> {
+    let fault = |source: io::Error| failed("enter", name, source);
+    let file = File::open(path(name)).map_err(fault)?;
+    on_thread(|| {
+        setns(&file, CloneFlags::CLONE_NEWNET)?;
+        // Mounts of this thread alone: those made outside later still arrive.
+        unshare(CloneFlags::CLONE_NEWNS)?;
+        let none = None::<&str>;
+        mount(none, "/", none, MsFlags::MS_SLAVE | MsFlags::MS_REC, none)?;
+        let old = statvfs("/sys").map(|of| of.flags()).unwrap_or(FsFlags::empty());
+        let read_only = old.contains(FsFlags::ST_RDONLY);
+        let flags = if read_only { MsFlags::MS_RDONLY } else { MsFlags::empty() };
+        let _ = umount2("/sys", MntFlags::MNT_DETACH);
+        mount(Some(name), "/sys", Some("sysfs"), flags, none)?;
+        if hosts.exists() && Path::new(HOSTS).exists() {
+            mount(Some(hosts), HOSTS, none, MsFlags::MS_BIND, none)?;
+        }
+        Ok(work())
+    })
+    .map_err(fault)
+}
+
 /// Runs `work` in a new network namespace without a name, which vanishes afterwards.
 pub fn in_scratch<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
     on_thread(|| {
@@ -154,3 +183,4 @@ fn on_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result
 }
 
 const DIRECTORY: &str = "/run/netns";
+const HOSTS: &str = "/etc/hosts";

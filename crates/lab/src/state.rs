@@ -213,9 +213,24 @@ impl Directory {
         self.path.join(format!("{node}.again"))
     }
 
-    /// Writes the record, whole or not at all.
+    /// Writes the record, whole or not at all, and the names of the lab's nodes.
     pub fn store(&self, record: &LabState) -> Result<(), StateError> {
+        let mut hosts = String::new();
+        for node in &record.blueprint.nodes {
+            for address in &node.addresses {
+                hosts.push_str(&format!("{address} {}\n", node.name));
+            }
+        }
+        hosts += &fs::read_to_string("/etc/hosts").unwrap_or_default();
+        fs::create_dir_all(&self.path).map_err(at(&self.path))?;
+        fs::write(self.hosts(), hosts).map_err(at(&self.hosts()))?;
         self.write("state.json", record)
+    }
+
+    /// `/etc/hosts` of the lab's nodes. No node has such a name.
+    #[must_use]
+    pub fn hosts(&self) -> PathBuf {
+        self.path.join(".hosts")
     }
 
     /// Reads the record, in whatever phase.

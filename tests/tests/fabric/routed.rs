@@ -9,6 +9,7 @@ use tresse_base::id::NodeId;
 use tresse_export::node_script;
 use tresse_lab::ping::{PingOptions, ping};
 use tresse_tests::pace::is_emulated;
+use tresse_tests::program;
 
 use crate::lab::{Lab, eventually};
 use crate::probe::Probe;
@@ -69,7 +70,27 @@ pub const TESTS: Tests = &[
     ("routed_lines_on_one_switch_are_apart", lines_on_one_switch_are_apart),
     ("routed_by_the_daemon_a_line_of_a_shared_switch_is_outlived", daemon_outlives_a_shared_line),
     ("routed_an_exported_script_comes_and_goes", exported_script_comes_and_goes),
+    ("routed_programs_are_run_as_on_a_host", programs_are_run_as_on_a_host),
 ];
+
+/// `lab exec`: the node's own interfaces in /sys, other nodes by name, and a shell's codes.
+fn programs_are_run_as_on_a_host() {
+    let lab = up("kind = \"ring\", nodes = 4");
+    let (interfaces, _) = lab.verb(&["exec", "n1", "--", "ls", "/sys/class/net"]);
+    let interfaces: BTreeSet<&str> = interfaces.split_whitespace().collect();
+    let shown = lab.json("n1", "ip -j link");
+    let shown: BTreeSet<&str> = shown.iter().filter_map(|link| link["ifname"].as_str()).collect();
+    assert_eq!(interfaces, shown);
+    assert!(interfaces.contains("tresse0"), "{interfaces:?}");
+    let (said, answered) = lab.verb(&["exec", "n1", "--", "ping", "-c", "1", "-W", "5", "n3"]);
+    assert!(answered, "{said}");
+    let run = |program: &str| {
+        let args = ["lab", "--name", lab.name(), "exec", "n1", "--", program];
+        program::run(args).status.code()
+    };
+    assert_eq!(run("no-such-program"), Some(127));
+    assert_eq!(run("/etc/hosts"), Some(126));
+}
 
 fn up(topology: &str) -> Lab {
     Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), &["--no-daemon"])

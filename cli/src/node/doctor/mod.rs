@@ -17,14 +17,14 @@ use self::finding::{Finding, Verdict};
 use self::seen::Seen;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
-use crate::input::ClusterArgs;
+use crate::input::{self, ClusterArgs};
 use crate::output::{self, plain};
 
 /// Arguments of `tresse doctor`, which finds what keeps the plan from working on this machine.
 #[derive(Debug, Args)]
 pub struct Doctor {
     /// The cluster file.
-    #[arg(default_value = "/etc/tresse/cluster.toml")]
+    #[arg(default_value = input::INSTALLED)]
     file: PathBuf,
     /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long)]
