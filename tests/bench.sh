@@ -16,7 +16,7 @@ cargo build --release --locked --workspace --bins --examples
 # part NAME TITLE COMMAND..: runs it, if it is to be run
 part() {
     [ "${from:-$1}" = "$1" ] && [ "${BENCH_ONLY:-$1}" = "$1" ] || return 0
-    from=
+    from='' found=yes
     passed=$(($(date +%s) - began))
     if [ $passed -ge "${BENCH_SECONDS:-2400}" ]; then
         echo "== $passed s are over: BENCH_FROM=$1 goes on"
@@ -26,7 +26,7 @@ part() {
     shift 2
     "$@"
 }
-from=${BENCH_FROM:-} began=$(date +%s)
+from=${BENCH_FROM:-} found= began=$(date +%s)
 
 # as_root COMMAND..
 as_root() {
@@ -78,7 +78,11 @@ part nas "the NAS benchmarks over labs of fabrics without VLANs" tests/nas.sh
 part schedule "an all-to-all by the schedule of a flat neighbourhood, beside its routing and MPI_Alltoall" tests/schedule.sh
 part reflectors "detours as needed beside those of a plan, none, and the optimum" tests/reflectors.sh
 part copy "copies to all nodes beside scp, clush, udpcast and MPI_Bcast" tests/copy.sh
-part collective "copies of every kind" tests/collective.sh
-part latency "what a node on the way adds to a copy" tests/latency.sh
+part collective "a copy, copies of four sources at once and an allgather, beside their bounds" tests/collective.sh
+part latency "what a node on the way adds to a copy; shapes of copies on a ring of 64" tests/latency.sh
 part mpi-rings "collectives of MPI over rings, beside the MPI alone" tests/mpi-rings.sh
 part mpi-judges "judges of these, by others" tests/mpi-judges.sh
+[ -n "$found" ] || {
+    echo "no part is called ${BENCH_ONLY:-$from}: their names stand at the end of tests/bench.sh" >&2
+    exit 2
+}

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What each node on the way adds to `tresse copy`: an empty file over the rings of 4, 16 and 64 nodes of P-Meshes on
 # this machine, from the first octet (members launched, connections made) to the last node's final name. Prints
-# medians as a table, and the growth from each size to the next. big-fat-switches, section 6, has 400 us.
+# medians as a table, and the growth from each size to the next. big-fat-switches, section 6, has 400 us. Then copies of
+# 64 KiB to 1 MiB by each shape on a ring of 64 nodes with cables of 100 Mbit/s.
 #
 #   LATENCY_RUNS   copies of each size, default 21
 #   TRESSE_BIN     the directory of tresse and tressed, instead of building them
@@ -46,7 +47,7 @@ for shape in ring tree; do
     done
 done
 
-# Section 6 of the paper: hierarchical rings for less data on long rings.
+# Section 6: hierarchical rings for less data on long rings.
 echo "| ring of 64, KiB | ring ms | rings of rings | tree |"
 echo "|---|---|---|---|"
 printf '[fabric]\ntopology = { kind = "ring", nodes = 64 }\n' >"$work/cluster.toml"

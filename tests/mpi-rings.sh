@@ -9,9 +9,10 @@
 #                        round, and by the MPI alone
 #   mpi-rings.sh sizes   from how many bytes on rings pay: each kind with 4 KiB to 256 KiB on rings, P-Meshes and switches
 #                        of 16 and 64, over rings at all sizes beside the MPI alone
-#   mpi-rings.sh messages  what the library adds to short messages
-#   mpi-rings.sh         all figures: these, P-Mesh 4x4, a ring of 8, one switch of 8, a ring of 4 with two ranks a node
-#                        in both placements, and what a decision costs
+#   mpi-rings.sh messages
+#                        what the library adds to short messages
+#   mpi-rings.sh         long and messages, and large data on a P-Mesh 4x4, a ring of 8, one switch of 8, a ring of 4 with
+#                        two ranks a node in both placements; programs in Fortran, and one linked with the library
 #
 # Needs root, Open MPI and a C compiler. Bounded: MPI_SECONDS a job.
 set -eu

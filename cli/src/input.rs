@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use tresse_base::id::NodeId;
+use tresse_base::installed::CLUSTER_FILE;
 use tresse_base::problem::Problems;
 use tresse_base::wiring::Wiring;
 use tresse_plan::Plan;
@@ -32,14 +33,11 @@ pub struct ClusterArgs {
     pub lock: Option<PathBuf>,
 }
 
-/// The cluster file of a machine that is part of a fabric.
-pub const INSTALLED: &str = "/etc/tresse/cluster.toml";
-
 /// Arguments of the verbs that read this machine's cluster file, if no other is named.
 #[derive(Debug, Args)]
 pub struct InstalledArgs {
     /// The cluster file.
-    #[arg(default_value = INSTALLED)]
+    #[arg(default_value = CLUSTER_FILE)]
     file: PathBuf,
     /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long)]
@@ -155,9 +153,9 @@ fn read_up_to(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
                 let words = format!("cannot read {}: {e}; did you mean {near}?", path.display());
                 Failure::new(Code::BadFile, words)
             }
-            None if path == Path::new(INSTALLED) && e.kind() == ErrorKind::NotFound => {
+            None if path == Path::new(CLUSTER_FILE) && e.kind() == ErrorKind::NotFound => {
                 let words =
-                    format!("this machine has no {INSTALLED}\n  help: name the cluster file");
+                    format!("this machine has no {CLUSTER_FILE}\n  help: name the cluster file");
                 Failure::new(Code::BadFile, words)
             }
             None => unreadable(&path.display().to_string(), &e),

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use tresse_export::Library;
+use tresse_export::{Library, shell_word};
 use tresse_plan::Plan;
 use tresse_reconcile::NODE_INTERFACE;
 
@@ -89,17 +89,7 @@ fn text(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
         writeln!(out, "# {note}")?;
     }
     for (name, value) in &advice.variables {
-        writeln!(out, "export {name}={}", quoted(value))?;
+        writeln!(out, "export {name}={}", shell_word(value))?;
     }
     Ok(())
-}
-
-/// A word as a shell takes it. Some take an unquoted `=` for the path of a program.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:+".contains(c);
-    if word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use tresse_base::id::NodeId;
+use tresse_base::installed::CLUSTER_FILE;
 use tresse_plan::{Plan, Trace as Traced, TracedPath, TracedSegment};
 
 use crate::fail::{Code, Failure};
@@ -19,7 +20,7 @@ use crate::plan::left::{self, Left, Reached};
 #[command(override_usage = "tresse trace [OPTIONS] [FILE] <FROM> <TO>")]
 pub struct Trace {
     /// The cluster file (default: /etc/tresse/cluster.toml), the node that sends, the node that receives.
-    #[arg(value_names = ["FILE", "FROM", "TO"], num_args = 2..=3, required = true)]
+    #[arg(value_names = ["[FILE] FROM", "TO"], num_args = 2..=3, required = true)]
     names: Vec<String>,
     /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long)]
@@ -86,7 +87,7 @@ impl Trace {
     /// Computes the plan and prints the paths; exits with 1 if none is left.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let (file, pair) = self.names.split_at(self.names.len() - 2);
-        let file = file.first().map_or(input::INSTALLED, String::as_str);
+        let file = file.first().map_or(CLUSTER_FILE, String::as_str);
         let files = ClusterArgs { file: file.into(), lock: self.lock.clone() };
         let plan = files.plan()?;
         let named = |name: &str| input::node_named(plan.cluster(), name, &files.file);

@@ -46,7 +46,7 @@ pub use keep::configs as switch_configs_keeping;
 pub use library::{Environment, Library};
 pub use options::ExportOptions;
 pub use render::{node_script, render, render_keeping};
-pub use spell::runs as vid_runs;
+pub use spell::{runs as vid_runs, shell as shell_word};
 pub use switch::{
     FdbEntry, PortConfig, PortRole, SwitchConfig, VlanConfig, configs as switch_configs,
 };

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use tresse_base::installed::CLUSTER_FILE;
 use tresse_plan::Plan;
 use tresse_reconcile::NODE_INTERFACE;
 
-/// Where the library for MPI programs looks for the cluster file if it is not told.
-const INSTALLED: &str = "/etc/tresse/cluster.toml";
+/// Begins the note on how an MPI program is started with our library.
+const RINGS: &str = "large collectives over the rings of the plan (docs/mpi.md): ";
 
 /// A library that chooses interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,20 +86,20 @@ impl Library {
             Self::OpenMpi => {
                 it.open_mpi();
                 it.note("what starts the processes (mpirun, ssh) may use any network");
-                let exported = it.rings(file, "-x TRESSE_MPI_CLUSTER ");
+                let exported = if it.cluster_file(file) { "-x TRESSE_MPI_CLUSTER " } else { "" };
                 it.note(format!("{RINGS}mpirun {exported}-x LD_PRELOAD=libtresse_mpi.so"));
             }
             Self::Slurm => {
                 it.open_mpi();
                 it.set("SLURM_MPI_TYPE", "pmix");
-                it.rings(file, "");
+                it.cluster_file(file);
                 it.note("for Open MPI with PMIx; hosts in the order of a ring: tresse export FILE hostfile");
                 it.note(format!("{RINGS}srun --export=ALL,LD_PRELOAD=libtresse_mpi.so"));
             }
             Self::Mpich => {
                 it.set("FI_PROVIDER", "tcp");
                 it.set("FI_TCP_IFACE", NODE_INTERFACE);
-                it.rings(file, "");
+                it.cluster_file(file);
                 it.note("for MPICH over libfabric (ch4:ofi)");
                 it.note(format!("{RINGS}mpirun -genv LD_PRELOAD libtresse_mpi.so"));
             }
@@ -128,8 +129,6 @@ impl Library {
     }
 }
 
-const RINGS: &str = "large collectives over the rings of the plan (docs/mpi.md): ";
-
 impl Environment {
     fn set(&mut self, name: &'static str, value: impl Into<String>) {
         self.variables.insert(name, value.into());
@@ -148,13 +147,12 @@ impl Environment {
         }
     }
 
-    /// Names the cluster file where the library for MPI programs would look for another. Returns `exported` then, else
-    /// nothing.
-    fn rings(&mut self, file: &Path, exported: &'static str) -> &'static str {
-        if file == Path::new(INSTALLED) {
-            return "";
+    /// Names the cluster file to the library for MPI programs, if it would look for another. Returns whether it would.
+    fn cluster_file(&mut self, file: &Path) -> bool {
+        let other = file != Path::new(CLUSTER_FILE);
+        if other {
+            self.set("TRESSE_MPI_CLUSTER", file.display().to_string());
         }
-        self.set("TRESSE_MPI_CLUSTER", file.display().to_string());
-        exported
+        other
     }
 }

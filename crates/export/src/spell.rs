@@ -78,8 +78,9 @@ pub(super) fn dotted(mac: Mac) -> String {
     format!("{a:02x}{b:02x}.{c:02x}{d:02x}.{e:02x}{f:02x}")
 }
 
-/// Quoted for a POSIX shell where it has to be.
-pub(super) fn shell(text: &str) -> String {
+/// Returns a text as one word for a POSIX shell, quoted where it has to be.
+#[must_use]
+pub fn shell(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.into()

@@ -222,9 +222,8 @@ impl Directory {
             }
         }
         hosts += &fs::read_to_string("/etc/hosts").unwrap_or_default();
-        fs::create_dir_all(&self.path).map_err(at(&self.path))?;
-        fs::write(self.hosts(), hosts).map_err(at(&self.hosts()))?;
-        self.write("state.json", record)
+        self.write("state.json", record)?;
+        fs::write(self.hosts(), hosts).map_err(at(&self.hosts()))
     }
 
     /// `/etc/hosts` of the lab's nodes. No node has such a name.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use tresse_base::installed::CLUSTER_FILE;
 use tresse_control::DEFAULT_SOCKET;
 
 /// The kinds of collectives that go over rings.
@@ -47,8 +48,8 @@ impl Kind {
     }
 }
 
-/// Fewer bytes never go over rings by default: connections and ranks take as long as they do. `tests/mpi-rings.sh sizes`
-/// measures where rings pay, for 16 ranks from 8 to 64 KiB on.
+/// Fewer bytes never go over rings by default. With 16 ranks rings pay from 16 to 64 KiB on
+/// (`tests/mpi-rings.sh sizes`).
 const LEAST: u64 = 32 << 10;
 
 /// The settings of this rank.
@@ -119,7 +120,7 @@ impl Settings {
             report: flag("TRESSE_MPI_REPORT", false)?,
             thresholds,
             both_ways: bytes("TRESSE_MPI_BOTH_WAYS")?,
-            cluster: path("TRESSE_MPI_CLUSTER", "/etc/tresse/cluster.toml"),
+            cluster: path("TRESSE_MPI_CLUSTER", CLUSTER_FILE),
             socket: path("TRESSE_SOCKET", DEFAULT_SOCKET),
         })
     }

@@ -6,7 +6,6 @@ mod host;
 mod seen;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -17,18 +16,14 @@ use self::finding::{Finding, Verdict};
 use self::seen::Seen;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
-use crate::input::{self, ClusterArgs};
+use crate::input::InstalledArgs;
 use crate::output::{self, plain};
 
 /// Arguments of `tresse doctor`, which finds what keeps the plan from working on this machine.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// The cluster file.
-    #[arg(default_value = input::INSTALLED)]
-    file: PathBuf,
-    /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
-    #[arg(long)]
-    lock: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: InstalledArgs,
     /// Which node of the file this machine is. Default: found by its MAC addresses.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -50,12 +45,12 @@ struct Answer<'a> {
 impl Doctor {
     /// Runs all checks and prints what they found; exits with 1 if something does not work.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let files = ClusterArgs { file: self.file.clone(), lock: self.lock.clone() };
+        let files = self.cluster.files();
         let plan = files.plan()?;
         let links = host::links().ok_or_else(|| {
             Failure::new(Code::Fault, "`ip -j link` does not run here: install iproute2")
         })?;
-        let node = seen::which(&plan, &links, self.node.as_deref(), &self.file)?;
+        let node = seen::which(&plan, &links, self.node.as_deref(), &files.file)?;
         let mut daemon = self.daemon.connect();
         let neighbours = daemon.as_mut().ok().and_then(|daemon| daemon.neighbours().ok());
         let mut read = || {
