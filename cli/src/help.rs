@@ -23,8 +23,8 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Look",
         &[
-            "status", "failures", "diff", "counters", "monitor", "top", "cables", "discover",
-            "remap", "macs",
+            "status", "failures", "diff", "counters", "log", "monitor", "top", "cables",
+            "discover", "remap", "macs",
         ],
     ),
     ("Mend", &["doctor", "unfuse", "bugreport"]),

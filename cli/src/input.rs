@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use tresse_base::id::NodeId;
-use tresse_base::installed::CLUSTER_FILE;
+use tresse_base::installed::{CLUSTER_FILE, CLUSTER_VARIABLE};
 use tresse_base::problem::Problems;
 use tresse_base::wiring::Wiring;
 use tresse_plan::Plan;
@@ -37,11 +37,16 @@ pub struct ClusterArgs {
 #[derive(Debug, Args)]
 pub struct InstalledArgs {
     /// The cluster file.
-    #[arg(default_value = CLUSTER_FILE)]
+    #[arg(env = CLUSTER_VARIABLE, default_value = CLUSTER_FILE)]
     file: PathBuf,
     /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long)]
     lock: Option<PathBuf>,
+}
+
+/// The path of this machine's cluster file.
+pub fn installed() -> PathBuf {
+    std::env::var_os(CLUSTER_VARIABLE).map_or_else(|| CLUSTER_FILE.into(), Into::into)
 }
 
 impl InstalledArgs {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use jiff::Timestamp;
 use serde::Serialize;
 use tresse_base::hostlist;
 use tresse_control::OperationLine;
@@ -38,6 +39,12 @@ pub fn count(n: usize, what: &str) -> String {
 /// `add route 10.77.0.3/32 metric 100: missing`.
 pub fn operation(line: &OperationLine) -> String {
     format!("{} {} {}: {}", line.op, line.kind, line.object, line.why)
+}
+
+/// A time as `2024-10-04 12:34:56.789Z`, in UTC, from milliseconds since the Unix epoch.
+pub fn time(unix_ms: u64) -> String {
+    let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    time.map_or_else(|| "?".into(), |time| format!("{time:.3}").replacen('T', " ", 1))
 }
 
 /// Escapes control characters, and those that change the direction of writing, as `\u{1b}`, so that

@@ -62,6 +62,8 @@ pub enum Verb {
     Diff(node::Diff),
     /// Print the daemon's counters.
     Counters(node::Counters),
+    /// Print the last events, also from before the daemon was started.
+    Log(node::Log),
     /// Print events as they happen.
     Monitor(node::Monitor),
     /// Show the load of this node's NICs and what is wrong, refreshed.
@@ -137,6 +139,7 @@ impl Verb {
             Self::Failures(verb) => verb.run(json),
             Self::Diff(verb) => verb.run(json),
             Self::Counters(verb) => verb.run(json),
+            Self::Log(verb) => verb.run(json),
             Self::Monitor(verb) => verb.run(json),
             Self::Top(verb) => verb.run(json),
             Self::Cables(verb) => verb.run(json),

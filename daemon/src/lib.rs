@@ -4,6 +4,7 @@ pub mod config;
 pub mod control;
 #[doc(hidden)]
 pub mod fuzz;
+mod history;
 pub mod metrics;
 pub mod runtime;
 pub mod state;

@@ -6,11 +6,13 @@ use std::io::Write;
 
 use serde::Serialize;
 use tresse_control::{Client, ClientError, Drain, FORMAT, NodeError, Steered};
+use tresse_health::Said;
+use tresse_health::cut::{self, Joined};
 use tresse_plan::{Plan, remaining};
 use tresse_topology::cluster::Cluster;
 
-use super::cut::{self, Joined, Said};
 use super::nodes::{Fleet, FleetArgs};
+use super::said::ask;
 use crate::fail::{self, Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output::{self, count, named, plain};
@@ -54,7 +56,7 @@ pub fn drain(
     // A node cannot drain itself.
     names.retain(|name| name != how.object);
     let mut fleet = args.fleet(names, Some(&cluster));
-    let said = fleet.each(|_| true, Said::ask).into_iter();
+    let said = fleet.each(|_| true, ask).into_iter();
     let said: BTreeMap<String, Said> =
         said.filter_map(|(node, said)| Some((node, said.ok()?))).collect();
     let mut asked = lines(fleet.each(|_| true, |client| client.drain(&how)));
@@ -74,7 +76,10 @@ pub fn drain(
         }
         return Ok(if failed || !cut.is_empty() { Code::Fault } else { Code::Fine });
     }
-    let single = asked.iter().filter_map(|line| line.steered.as_ref()).map(|s| s.single.len());
+    let single = asked
+        .iter()
+        .filter_map(|line| line.steered.as_ref())
+        .map(|s| s.single_nodes.len().max(usize::from(!s.single.is_empty())));
     let single: usize = single.sum();
     if single > 0 {
         fail::say(&format!("{} left with one path", count(single, "destination")));
@@ -215,10 +220,10 @@ fn report(object: &str, lines: &[NodeResult], dry_run: bool, json: bool) -> Resu
             }
             (None, Some(s)) if !s.single.is_empty() => {
                 let single = named(&s.single_nodes, &s.single);
-                let moved = s.moved.len();
+                let moved = s.moved_count();
                 writeln!(out, "{}: {moved} {verb}, one path left to {single}", line.node)?;
             }
-            (None, Some(s)) => writeln!(out, "{}: {} {verb}", line.node, s.moved.len())?,
+            (None, Some(s)) => writeln!(out, "{}: {} {verb}", line.node, s.moved_count())?,
             (None, None) => {}
         }
         for moved in line.steered.iter().filter(|_| dry_run).flat_map(|steered| &steered.moves) {

@@ -1,15 +1,16 @@
 //! The verbs for many nodes: they reach the daemon of each node through a launcher, such as ssh.
 
-mod cut;
 pub mod differences;
 mod discover;
 pub mod everywhere;
+pub mod health;
 mod launcher;
 mod nodes;
 mod remap;
 pub mod remedy;
 mod replace;
 mod rollout;
+mod said;
 
 pub use discover::Discover;
 pub use launcher::Launcher;

@@ -74,6 +74,7 @@ pub struct Member {
     client: Option<Client>,
     launcher: Launcher,
     lab: Option<String>,
+    patience: Duration,
 }
 
 /// The nodes whose daemons a verb calls, each with its connection.
@@ -126,6 +127,7 @@ impl FleetArgs {
             client: None,
             launcher: self.launcher,
             lab: self.lab.clone(),
+            patience: PATIENCE,
         };
         Fleet { members: names.into_iter().map(member).collect() }
     }
@@ -137,6 +139,12 @@ pub fn machine<'a>(cluster: &'a Cluster, name: &'a str) -> &'a str {
 }
 
 impl Fleet {
+    /// Waits for no answer longer than `patience`.
+    pub fn patient(mut self, patience: Duration) -> Self {
+        self.members.iter_mut().for_each(|member| member.patience = patience);
+        self
+    }
+
     /// Asks every node for which `which` is true, many at once. Returns the answers in the order of the nodes.
     pub fn each<T: Send>(
         &mut self,
@@ -217,12 +225,12 @@ impl Member {
                 let client = match self.launcher {
                     Launcher::Netns => {
                         let socket = socket(self.lab.as_deref(), &self.machine)?;
-                        Client::connect(socket).map(|client| client.patient(PATIENCE))
+                        Client::connect(socket).map(|client| client.patient(self.patience))
                     }
                     Launcher::Ssh | Launcher::Srun => {
                         let bridge =
                             self.launcher.command(self.lab.as_deref(), &self.machine, "bridge")?;
-                        Client::through(bridge, PATIENCE)
+                        Client::through(bridge, self.patience)
                     }
                 };
                 self.client.insert(client.map_err(failed)?)

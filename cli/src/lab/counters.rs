@@ -8,7 +8,7 @@ use serde::Serialize;
 use tresse_lab::counters::{self, Counter};
 
 use super::found::{Found, fault};
-use crate::fail::{self, Code, Failure};
+use crate::fail::{Code, Failure};
 use crate::output;
 
 /// Arguments of `tresse lab counters`, which prints the frames and bytes that crossed each link,
@@ -34,11 +34,6 @@ impl Counters {
             return Ok(Code::Fine);
         }
         let all = counters::counters(&found.directory, &found.record).map_err(fault)?;
-        if all.is_empty() {
-            fail::say(
-                "no counters: the switches of this lab have no VLANs, and only VLANs are counted",
-            );
-        }
         let mut out = output::stdout();
         if json {
             for counter in &all {
@@ -50,7 +45,7 @@ impl Counters {
                 table.add_row([
                     c.from.clone(),
                     c.to.clone(),
-                    c.vlan.to_string(),
+                    if c.vlan == 0 { "-".into() } else { c.vlan.to_string() },
                     c.frames.to_string(),
                     c.bytes.to_string(),
                     c.control_frames.to_string(),

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 
 use clap::Args;
+use tresse_base::installed::CLUSTER_VARIABLE;
 use tresse_lab::blueprint::Blueprint;
 use tresse_lab::netns;
 
@@ -30,6 +31,10 @@ impl Exec {
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
         command.env("TRESSE_SOCKET", found.directory.socket(&self.place));
+        let cluster = found.directory.cluster();
+        if cluster.exists() {
+            command.env(CLUSTER_VARIABLE, cluster);
+        }
         // `tresse` is this program, wherever it is.
         let path = std::env::var_os("PATH").unwrap_or_default();
         let own = std::env::current_exe()?.parent().map(Into::into);
@@ -38,7 +43,8 @@ impl Exec {
             command.env("PATH", path);
         }
         let (netns, hosts) = (found.directory.netns(&self.place), found.directory.hosts());
-        let ran = netns::as_host(&netns, &hosts, || command.status()).map_err(found::fault)?;
+        let ran = netns::as_host(&self.place, &netns, &hosts, || command.status())
+            .map_err(found::fault)?;
         let status = ran.unwrap_or_else(|error| {
             // As shells end where a program cannot be run.
             eprintln!("tresse: {}: {error}", self.command[0]);

@@ -89,7 +89,11 @@ pub fn steered(steered: &Steered, done: &str, dry_run: bool, json: bool) -> Resu
         output::json_line(&mut out, &Formatted::new(steered))?;
     } else {
         let verb = if dry_run { "would move" } else { "moved" };
-        writeln!(out, "{done}: {} of this node {verb}", count(steered.moved.len(), "destination"))?;
+        writeln!(
+            out,
+            "{done}: {} of this node {verb}",
+            count(steered.moved_count(), "destination")
+        )?;
         for line in steered.moves.iter().filter(|_| dry_run) {
             writeln!(out, "  {}: {}", plain(&line.node), plain(&line.change()))?;
         }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use serde::Serialize;
-use tresse_base::installed::CLUSTER_FILE;
+use tresse_base::installed::{CLUSTER_FILE, CLUSTER_VARIABLE};
 use tresse_control::Client;
 
 use super::connection::NodeArgs;
@@ -62,7 +62,7 @@ pub struct Bugreport {
     #[arg(long, value_name = "FILE", default_value = "/etc/tresse/tressed.toml")]
     config: PathBuf,
     /// The cluster file, with the lock beside it.
-    #[arg(long, value_name = "FILE", default_value = CLUSTER_FILE)]
+    #[arg(long, value_name = "FILE", env = CLUSTER_VARIABLE, default_value = CLUSTER_FILE)]
     cluster: PathBuf,
     /// Write the report to this file. Default: standard output.
     #[arg(short, long, value_name = "FILE")]

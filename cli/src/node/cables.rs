@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tresse_base::id::NodeId;
-use tresse_base::installed::CLUSTER_FILE;
+use tresse_base::installed::{CLUSTER_FILE, CLUSTER_VARIABLE};
 use tresse_base::units::Mac;
 use tresse_cluster::cables::{self, By, CableReport, HostInterface};
 use tresse_control::NeighbourList;
@@ -25,7 +25,7 @@ use crate::output::{self, plain};
 #[derive(Debug, Args)]
 pub struct Cables {
     /// The cluster file.
-    #[arg(default_value = CLUSTER_FILE)]
+    #[arg(env = CLUSTER_VARIABLE, default_value = CLUSTER_FILE)]
     file: PathBuf,
     /// Which node of the file this machine is. Default: as in the daemon's plan, else found by its MAC addresses.
     #[arg(long, value_name = "NAME")]

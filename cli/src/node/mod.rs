@@ -1,18 +1,19 @@
 //! The verbs for one node: they ask or change the daemon of this host, or look at the host itself.
 
-mod answer;
+pub mod answer;
 mod apply;
 mod bridge;
 mod bugreport;
 mod cables;
 mod confirm;
-mod connection;
+pub mod connection;
 mod counters;
 mod detours;
 mod diff;
 mod doctor;
 mod drain;
 mod failures;
+mod log;
 mod macs;
 mod monitor;
 mod pin;
@@ -37,6 +38,7 @@ pub use diff::Diff;
 pub use doctor::Doctor;
 pub use drain::Drain;
 pub use failures::Failures;
+pub use log::Log;
 pub use macs::Macs;
 pub use monitor::Monitor;
 pub use pin::Pin;

@@ -33,21 +33,16 @@ impl Monitor {
     }
 }
 
-/// One event as text: `12:34:56.789Z WARNING link eth0: no carrier`, the time in UTC.
-fn line(event: &Event) -> String {
-    let ms = event.time_ms % 86_400_000;
-    let (hours, minutes) = (ms / 3_600_000, ms / 60_000 % 60);
-    let (seconds, millis) = (ms / 1000 % 60, ms % 1000);
+/// One event as text: `2024-10-04 12:34:56.789Z WARNING link eth0: no carrier`, the time in UTC.
+pub fn line(event: &Event) -> String {
     let alert = match event.alert {
         Alert::Info => "",
         Alert::Warning => "WARNING ",
         Alert::Critical => "CRITICAL ",
     };
     let object = if event.object.is_empty() { String::new() } else { format!(" {}", event.object) };
-    format!(
-        "{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z {alert}{}{object}: {}",
-        event.kind, event.message
-    )
+    let (time, kind, message) = (output::time(event.time_ms), &event.kind, &event.message);
+    format!("{time} {alert}{kind}{object}: {message}")
 }
 
 #[cfg(test)]
@@ -64,9 +59,9 @@ mod tests {
             message: "no carrier".into(),
             alert: Alert::Warning,
         };
-        assert_eq!(line(&event), "12:34:56.789Z WARNING link eth0: no carrier");
+        assert_eq!(line(&event), "2024-10-04 12:34:56.789Z WARNING link eth0: no carrier");
         event.object.clear();
         event.alert = Alert::Info;
-        assert_eq!(line(&event), "12:34:56.789Z link: no carrier");
+        assert_eq!(line(&event), "2024-10-04 12:34:56.789Z link: no carrier");
     }
 }

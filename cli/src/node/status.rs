@@ -1,25 +1,38 @@
 //! `tresse status`: shows which plan this node has, and whether everything in it works.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
-use tresse_control::Status as Answer;
+use tresse_control::{StateLine, Status as Answer};
 
 use super::answer::{code_of, write_operations, write_pending};
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
-use crate::output;
+use crate::fleet::{FleetArgs, health};
+use crate::input::{self, ClusterArgs};
+use crate::output::{self, plain};
 
 /// Arguments of `tresse status`, which shows this node's plan and whether all of it works.
 #[derive(Debug, Args)]
 pub struct Status {
     #[command(flatten)]
     node: NodeArgs,
+    /// Ask all nodes of this cluster file, and name the parts at fault. Default: this machine's
+    /// /etc/tresse/cluster.toml.
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    all: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    fleet: FleetArgs,
 }
 
 impl Status {
     /// Asks the daemon and prints; exits with 1 on drift, a fault or another node's other plan, with 5 if something is pending.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        if let Some(file) = &self.all {
+            let file = file.clone().unwrap_or_else(input::installed);
+            return health::all(&self.fleet, &ClusterArgs { file, lock: None }, json);
+        }
         let status = self.node.connect()?.status()?;
         let mut out = output::stdout();
         if json {
@@ -33,8 +46,22 @@ impl Status {
             && status.fused.is_empty()
             && status.broken.is_empty()
             && status.others.is_empty()
+            && status.foreign.is_empty()
+            && status.states.iter().all(|line| line.up || line.kind != "link")
             && status.fault.is_none();
         Ok(if sound { code_of(&status.pending) } else { Code::Fault })
+    }
+}
+
+/// Since when something is up or down, and how often that has changed today.
+fn since(line: &StateLine) -> String {
+    let since = match line.since {
+        Some(since) => format!("since {}", output::time(since)),
+        None => "for longer than events reach back".into(),
+    };
+    match line.today {
+        0 | 1 => since,
+        times => format!("{since}, {times} changes today"),
     }
 }
 
@@ -79,11 +106,28 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
         writeln!(out, "previous generation {previous} (tresse rollback)")?;
     }
     if let Some(fault) = &status.fault {
-        writeln!(out, "FAULT: {}", output::plain(fault))?;
+        writeln!(out, "FAULT: {}", plain(fault))?;
+    }
+    for line in status.states.iter().filter(|line| line.kind == "link" && !line.up) {
+        let (nic, why, since) = (plain(&line.object), plain(&line.why), since(line));
+        writeln!(out, "LINK {nic} is down, {since}: {why}")?;
+    }
+    for line in status.states.iter().filter(|line| line.up && line.today > 0) {
+        let (kind, name, since) = (plain(&line.kind), plain(&line.object), since(line));
+        writeln!(out, "{kind} {name} is up, {since}")?;
+    }
+    for line in &status.foreign {
+        let (nic, mac) = (plain(&line.nic), plain(&line.mac));
+        writeln!(
+            out,
+            "ANOTHER FABRIC is heard at {nic}, from {mac}, {} s ago: its cable is not where the plan has it, or two \
+             fabrics share a switch; `tresse cables` compares",
+            line.age_ms / 1000
+        )?;
     }
     for fused in &status.fused {
         let links = fused.links.join(" ");
-        let why = output::plain(&fused.why);
+        let why = plain(&fused.why);
         writeln!(out, "FUSED VLAN {}: {why}; look at {links}", fused.vid)?;
     }
     if !status.drift.is_empty() {
@@ -94,7 +138,7 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
         writeln!(out, "changing: {wait}")?;
     }
     for other in &status.others {
-        let (node, age) = (output::plain(&other.node), other.age_ms / 1000);
+        let (node, age) = (plain(&other.node), other.age_ms / 1000);
         writeln!(
             out,
             "{node} sends by ANOTHER plan, heard {age} s ago: pairs with it may not work; `tresse rollout FILE` gives \
@@ -119,16 +163,20 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
         writeln!(out, "weighted: {pair}")?;
     }
     for path in &status.broken {
-        writeln!(out, "BROKEN path to {path}: not used")?;
+        let dated = status.states.iter().find(|line| line.kind == "path" && line.object == *path);
+        let since = dated.map_or_else(String::new, |line| format!(", {}", since(line)));
+        writeln!(out, "BROKEN path to {path}{since}: not used")?;
     }
     if !status.backup.is_empty() {
-        writeln!(out, "on their backup path: {}", status.backup.join(" "))?;
+        let nodes = output::named(&status.backup_nodes, &status.backup);
+        writeln!(out, "on their backup path: {nodes}")?;
     }
     if !status.cut.is_empty() {
         writeln!(out, "NO PATH WORKS to {}", output::hostlist(&status.cut))?;
     }
     if !status.unprotected.is_empty() {
-        writeln!(out, "without a backup now: {}", status.unprotected.join(" "))?;
+        let nodes = output::named(&status.unprotected_nodes, &status.unprotected);
+        writeln!(out, "without a backup now: {nodes}")?;
     }
     Ok(())
 }

@@ -181,8 +181,8 @@ fn screen(loads: &[Load], status: &Status) -> String {
     let _ = writeln!(text, "{table}");
     let lists = [
         ("broken paths", &status.broken),
-        ("on their backup", &status.backup),
-        ("without a backup", &status.unprotected),
+        ("on their backup", either(&status.backup_nodes, &status.backup)),
+        ("without a backup", either(&status.unprotected_nodes, &status.unprotected)),
         ("drained", &status.drained),
         ("pinned", &status.pinned),
         ("weighted", &status.weighted),
@@ -212,6 +212,11 @@ fn bits(rate: u64) -> String {
         Some((unit, name)) => format!("{}{name}", rate / unit),
         None => rate.to_string(),
     }
+}
+
+/// Nodes by name; by address where an older daemon sends no names.
+const fn either<'a>(names: &'a Vec<String>, addresses: &'a Vec<String>) -> &'a Vec<String> {
+    if names.is_empty() { addresses } else { names }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ mod design;
 mod env;
 mod export;
 mod fmt;
-mod left;
 mod paths;
 #[expect(clippy::module_inception, reason = "one file per verb, and one is called as the group")]
 mod plan;

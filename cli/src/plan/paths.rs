@@ -1,16 +1,19 @@
-//! `tresse paths`: prints every path of every pair of nodes, one per line.
+//! `tresse paths`: prints every path of every pair of nodes, one per line; or those of this node with their state.
 
 use std::io::Write;
 
 use clap::Args;
 use tresse_base::id::NodeId;
-use tresse_plan::PathView;
+use tresse_control::{PathLine, SegmentLine};
+use tresse_plan::{PathView, SegmentView};
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, InstalledArgs};
-use crate::output;
+use crate::node::answer::Formatted;
+use crate::node::connection::NodeArgs;
+use crate::output::{self, plain};
 
-/// Arguments of `tresse paths`, which prints every path of every pair of nodes.
+/// Arguments of `tresse paths`, which prints every path of every pair of nodes, or those of this node as they are now.
 #[derive(Debug, Args)]
 pub struct Paths {
     #[command(flatten)]
@@ -21,11 +24,20 @@ pub struct Paths {
     /// Only paths to this node.
     #[arg(long, value_name = "NODE")]
     to: Option<String>,
+    /// Ask this node's daemon for the paths from here, each with its state: active, standby, pending, broken, fused or
+    /// drained.
+    #[arg(long, conflicts_with_all = ["file", "lock", "from"])]
+    live: bool,
+    #[command(flatten)]
+    node: NodeArgs,
 }
 
 impl Paths {
-    /// Computes the plan and lists its paths.
+    /// Computes the plan and lists its paths; or lists those of the daemon, and exits with 1 if one is broken or fused.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
+        if self.live {
+            return self.live(json);
+        }
         let files = self.cluster.files();
         let plan = files.plan()?;
         let named = |name: &Option<String>| {
@@ -46,19 +58,56 @@ impl Paths {
                 if json {
                     output::json_line(&mut out, &view)?;
                 } else {
-                    writeln!(out, "{}", line(&view))?;
+                    writeln!(out, "{}", line(&stateless(view)))?;
                 }
             }
         }
         out.flush()?;
         Ok(Code::Fine)
     }
+
+    fn live(&self, json: bool) -> Result<Code, Failure> {
+        let list = self.node.connect()?.paths(self.to.as_deref())?;
+        let mut out = output::stdout();
+        for path in &list.paths {
+            if json {
+                output::json_line(&mut out, &Formatted::new(path))?;
+            } else {
+                writeln!(out, "{:<8} {}", path.state, plain(&line(path)))?;
+            }
+        }
+        out.flush()?;
+        let unsound = |path: &PathLine| matches!(path.state.as_str(), "broken" | "fused");
+        Ok(if list.paths.iter().any(unsound) { Code::Fault } else { Code::Fine })
+    }
+}
+
+/// A path of a plan, of which no daemon says in what state it is.
+fn stateless(view: PathView) -> PathLine {
+    let segment = |segment: SegmentView| SegmentLine {
+        from: segment.from,
+        nic: segment.nic,
+        vlan: segment.vlan.map(|vid| vid.0),
+        switches: segment.switches,
+        to: segment.to,
+        to_nic: segment.to_nic,
+    };
+    PathLine {
+        src: view.src,
+        dst: view.dst,
+        rank: view.rank,
+        weight: view.weight,
+        minimal: view.minimal,
+        hops: view.hops,
+        segments: view.segments.into_iter().map(segment).collect(),
+        state: String::new(),
+    }
 }
 
 /// Formats one path on one line: source and destination, path rank (0 is the primary), hops, and
 /// per segment NIC, VLAN and switches, as in `n00 -> n11  rank 0  3 hops  eth0 vlan 104: s00 s03
 /// s07 s11`.
-pub fn line(path: &PathView) -> String {
+fn line(path: &PathLine) -> String {
     let mut text = format!("{} -> {}  rank {}", path.src, path.dst, path.rank);
     if path.weight > 1 || (path.rank > 0 && path.weight > 0) {
         text.push_str(&format!("  weight {}", path.weight));
@@ -69,10 +118,9 @@ pub fn line(path: &PathView) -> String {
     }
     for segment in &path.segments {
         let vlan = segment.vlan.map_or_else(|| "untagged".into(), |v| format!("vlan {v}"));
-        let mut names = segment.switches.clone();
-        names.extend(segment.vlan.is_none().then(|| segment.to.clone()));
-        let names = names.join(" ");
-        text.push_str(&format!("  {} {vlan}: {names}", segment.nic));
+        let end = segment.vlan.is_none().then_some(&segment.to);
+        let names: Vec<&str> = segment.switches.iter().chain(end).map(String::as_str).collect();
+        text.push_str(&format!("  {} {vlan}: {}", segment.nic, names.join(" ")));
     }
     text
 }

@@ -7,13 +7,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use tresse_base::id::NodeId;
-use tresse_base::installed::CLUSTER_FILE;
+use tresse_health::left::{self, Left, Reached};
 use tresse_plan::{Plan, Trace as Traced, TracedPath, TracedSegment};
 
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output;
-use crate::plan::left::{self, Left, Reached};
 
 /// Arguments of `tresse trace`, which prints the paths of one pair of nodes port by port.
 #[derive(Debug, Args)]
@@ -87,8 +86,8 @@ impl Trace {
     /// Computes the plan and prints the paths; exits with 1 if none is left.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let (file, pair) = self.names.split_at(self.names.len() - 2);
-        let file = file.first().map_or(CLUSTER_FILE, String::as_str);
-        let files = ClusterArgs { file: file.into(), lock: self.lock.clone() };
+        let file = file.first().map_or_else(input::installed, PathBuf::from);
+        let files = ClusterArgs { file, lock: self.lock.clone() };
         let plan = files.plan()?;
         let named = |name: &str| input::node_named(plan.cluster(), name, &files.file);
         let (from, to) = (named(&pair[0])?, named(&pair[1])?);

@@ -64,6 +64,8 @@ fn without_a_daemon_every_verb_exits_with_4_and_names_socket_and_unit() {
         &["bridge"],
         &["top"],
         &["monitor"],
+        &["log"],
+        &["paths", "--live"],
         &["counters"],
         &["cables", FILE],
     ] {
@@ -311,11 +313,80 @@ fn monitor_prints_every_event_and_ends_with_the_daemon() {
     };
     let (ran, call) = Daemon::answering(vec![event(1, true), event(2, true)]).run(&["monitor"]);
     let ran = ran.exits(4);
-    let line = "00:00:01.000Z WARNING link eth0: no carrier\n";
+    let line = "1970-01-01 00:00:01.000Z WARNING link eth0: no carrier\n";
     assert_eq!(ran.stdout, line.repeat(2));
     assert_eq!((&call["method"], &call["more"]), (&json!("org.tresse.Node.Monitor"), &json!(true)));
     let (ran, _) = Daemon::answering(vec![event(1, true), event(2, false)]).run(&["monitor", "-j"]);
     assert_eq!(ran.exits(0).lines()[1]["seq"], 2);
+}
+
+#[test]
+fn the_log_has_the_last_events() {
+    let event = |seq: u64, kind: &str, alert: &str| {
+        json!({
+            "seq": seq, "time_ms": 1_791_115_200_000_u64 + seq, "kind": kind, "object": "eth0",
+            "message": "words", "alert": alert,
+        })
+    };
+    let events = json!({ "events": [event(7, "link", "warning"), event(1, "started", "info")] });
+    let (ran, call) = ask(&["log", "-n", "2"], events.clone());
+    let lines = "2026-10-04 12:00:00.007Z WARNING link eth0: words\n\
+                 2026-10-04 12:00:00.001Z started eth0: words\n";
+    assert_eq!(ran.exits(0).stdout, lines);
+    assert_eq!(call["method"], "org.tresse.Node.GetEvents");
+    assert_eq!(call["parameters"]["last"], 2);
+    assert_eq!(ask(&["log", "--json"], events).0.exits(0).lines()[1]["kind"], "started");
+}
+
+#[test]
+fn paths_that_are_broken_now_are_shown() {
+    let line = |rank: u32, state: &str| {
+        json!({
+            "src": "n00", "dst": "n01", "rank": rank, "weight": 1 - rank.min(1), "minimal": true, "hops": 1,
+            "segments": [{
+                "from": "n00", "nic": "eth0", "vlan": 104, "switches": ["s00", "s01"], "to": "n01",
+                "to_nic": "eth0",
+            }],
+            "state": state,
+        })
+    };
+    let paths = json!({ "paths": [line(0, "broken"), line(1, "active")] });
+    let (ran, call) = ask(&["paths", "--live", "--to", "n01"], paths);
+    let text = ran.exits(1).stdout;
+    assert!(
+        text.starts_with("broken   n00 -> n01  rank 0  1 hops  eth0 vlan 104: s00 s01\n"),
+        "{text}"
+    );
+    assert_eq!(call["parameters"]["to"], "n01");
+    ask(&["paths", "--live"], json!({ "paths": [line(0, "active")] })).0.exits(0);
+    let both = tresse(["paths", "--live", FILE]).exits(2);
+    assert!(both.stderr.contains("cannot be used with"), "{}", both.stderr);
+}
+
+#[test]
+fn what_is_down_has_a_date_and_what_was_down_today_is_told() {
+    let state = |kind: &str, object: &str, up: bool, today: u32| {
+        json!({
+            "kind": kind, "object": object, "up": up, "since": 1_791_115_200_000_u64,
+            "today": today, "why": "no carrier",
+        })
+    };
+    let states = json!([
+        state("link", "eth0", false, 3),
+        state("link", "eth1", true, 0),
+        state("path", "n01 rank 0 by eth1", true, 2),
+    ]);
+    let foreign = json!([{ "nic": "eth1", "mac": "02:00:00:00:00:09", "age_ms": 4000 }]);
+    let now = status(&[("states", states), ("foreign", foreign)]);
+    let text = ask(&["status"], now).0.exits(1).stdout;
+    for line in [
+        "LINK eth0 is down, since 2026-10-04 12:00:00.000Z, 3 changes today: no carrier\n",
+        "path n01 rank 0 by eth1 is up, since 2026-10-04 12:00:00.000Z, 2 changes today\n",
+        "ANOTHER FABRIC is heard at eth1, from 02:00:00:00:00:09, 4 s ago",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!text.contains("link eth1"), "{text}");
 }
 
 /// The two NICs of n00, on s00 ports 1 and on s01.

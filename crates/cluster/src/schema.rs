@@ -13,6 +13,7 @@ use crate::file::File;
 pub fn schema() -> String {
     let settings = SchemaSettings::draft2020_12().with_transform(NoNulls);
     let mut schema = File::json_schema_in(settings);
+    schema.insert("$id".into(), "urn:tresse:cluster-file:1".into());
     schema.insert("title".into(), "Tresse cluster file".into());
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');

@@ -19,13 +19,13 @@ use zlink::names::{FieldName, InterfaceName, TypeName};
 use zlink::varlink_service::Error;
 
 use crate::reply::{
-    Applied, ApplyRequest, Counters, DetourList, Difference, FailureList, Introduced, MonitorReply,
-    NeighbourList, PathList, Status, Steered, Withdrawn,
+    Applied, ApplyRequest, Counters, DetourList, Difference, EventList, FailureList, Introduced,
+    MonitorReply, NeighbourList, PathList, Status, Steered, Withdrawn,
 };
 use crate::types::{
-    Alert, AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, FusedLine, HeardLine,
-    LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, Problem,
-    SegmentLine, ShareLine, UseLine, WaitLine, WeightLine,
+    Alert, AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, ForeignLine, FusedLine,
+    HeardLine, LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine,
+    Problem, SegmentLine, ShareLine, StateLine, UseLine, WaitLine, WeightLine,
 };
 use crate::{INTERFACE, NodeError};
 
@@ -150,6 +150,8 @@ methods! {
     Group Introduce -> Introduced;
     /// Counters since the daemon started.
     Anyone GetCounters -> Counters;
+    /// The last events, at most so many: a thousand are kept, also across restarts.
+    Anyone GetEvents { last: Option<u32> } -> EventList;
     /// Operations that would make the kernel equal to the slice.
     Anyone Diff -> Difference;
     /// Install the plan of a cluster file, or list the operations that this would take (dry_run).
@@ -216,6 +218,7 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
         CutLine::CUSTOM_TYPE,
         DetourLine::CUSTOM_TYPE,
         Event::CUSTOM_TYPE,
+        ForeignLine::CUSTOM_TYPE,
         FusedLine::CUSTOM_TYPE,
         HeardLine::CUSTOM_TYPE,
         LldpLine::CUSTOM_TYPE,
@@ -228,6 +231,7 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
         Problem::CUSTOM_TYPE,
         SegmentLine::CUSTOM_TYPE,
         ShareLine::CUSTOM_TYPE,
+        StateLine::CUSTOM_TYPE,
         UseLine::CUSTOM_TYPE,
         WaitLine::CUSTOM_TYPE,
         WeightLine::CUSTOM_TYPE,

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::proxy::ProxyCommand;
 use crate::{
-    Applied, ApplyRequest, Call, Counters, DetourList, Difference, Event, FailureList, Introduced,
-    MonitorReply, NeighbourList, NodeError, PathList, Status, Steered, WeightLine, Withdrawn,
+    Applied, ApplyRequest, Call, Counters, DetourList, Difference, Event, EventList, FailureList,
+    Introduced, MonitorReply, NeighbourList, NodeError, PathList, Status, Steered, WeightLine,
+    Withdrawn,
 };
 
 /// How long to wait for the reply of a method that changes nothing.
@@ -353,6 +354,14 @@ impl Client {
     /// [`ClientError`], as for every method.
     pub fn counters(&mut self) -> Result<Counters, ClientError> {
         self.call(&Call::GetCounters, Some(READ_TIMEOUT))
+    }
+
+    /// The last events, at most `last`.
+    ///
+    /// # Errors
+    /// [`ClientError`], as for every method.
+    pub fn events(&mut self, last: Option<u32>) -> Result<EventList, ClientError> {
+        self.call(&Call::GetEvents { last }, Some(READ_TIMEOUT))
     }
 
     /// Events from now on. The first is `hello`: from then on no event is missed.

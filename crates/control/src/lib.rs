@@ -16,13 +16,14 @@ pub use call::{Access, Call};
 pub use client::{Client, ClientError, Drain, Events, Pin, Weight};
 pub use error::NodeError;
 pub use reply::{
-    Applied, ApplyRequest, Counters, DetourList, Difference, FailureList, Introduced, MonitorReply,
-    NeighbourList, PathList, Reply, Status, Steered, Withdrawn,
+    Applied, ApplyRequest, Counters, DetourList, Difference, EventList, FailureList, Introduced,
+    MonitorReply, NeighbourList, PathList, Reply, Status, Steered, Withdrawn,
 };
 pub use types::{
     Alert, AroundLine, BroadcastLine, BrokenLine, CounterLine, CutLine, DetourLine, Event,
-    FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine,
-    PendingLine, Problem, SegmentLine, ShareLine, UseLine, WaitLine, WeightLine, waiting,
+    ForeignLine, FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine, OtherLine,
+    PathLine, PendingLine, Problem, SegmentLine, ShareLine, StateLine, UseLine, WaitLine,
+    WeightLine, waiting,
 };
 
 /// Name of the Varlink interface by which clients control the daemon.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use zlink::introspect::Type;
 
 use crate::types::{
-    AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, FusedLine, MoveLine, NicLine,
-    OperationLine, OtherLine, PathLine, PendingLine, WaitLine,
+    AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, ForeignLine, FusedLine,
+    MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, StateLine, WaitLine,
 };
 
 /// Reply of the method GetStatus: the plan in force on this node, what the kernel still lacks of
@@ -43,6 +43,12 @@ pub struct Status {
     /// Destinations whose traffic uses the planned paths, but whose backup is missing or broken.
     #[serde(default)]
     pub unprotected: Vec<String>,
+    /// Names of the nodes of `backup`. Older daemons leave it out.
+    #[serde(default)]
+    pub backup_nodes: Vec<String>,
+    /// Names of the nodes of `unprotected`. Older daemons leave it out.
+    #[serde(default)]
+    pub unprotected_nodes: Vec<String>,
     /// Nodes to which every path of the plan is known to be broken or has no interface. Older daemons leave it out.
     #[serde(default)]
     pub cut: Vec<String>,
@@ -74,6 +80,13 @@ pub struct Status {
     /// Nodes that announce another plan than this node's: pairs with them may not work.
     #[serde(default)]
     pub others: Vec<OtherLine>,
+    /// All NICs of the plan, and those paths, VLANs and plans of other nodes that are down or have turned today. Older
+    /// daemons leave it out.
+    #[serde(default)]
+    pub states: Vec<StateLine>,
+    /// NICs of the plan at which another fabric is heard.
+    #[serde(default)]
+    pub foreign: Vec<ForeignLine>,
     /// Seconds left to confirm the last apply; null if no confirmation is due.
     pub confirm_seconds: Option<u32>,
     /// Digest of the plan that rollback would return to.
@@ -136,12 +149,23 @@ pub struct Steered {
     /// The destination nodes whose traffic moves, with the paths before and after.
     #[serde(default)]
     pub moves: Vec<MoveLine>,
+    /// Names of the nodes of `moved`.
+    #[serde(default)]
+    pub moved_nodes: Vec<String>,
     /// Names of the nodes left with one path.
     #[serde(default)]
     pub single_nodes: Vec<String>,
     /// Names of the nodes that no path leads to but by what is drained.
     #[serde(default)]
     pub cut_nodes: Vec<String>,
+}
+
+impl Steered {
+    /// To how many nodes traffic moves; destinations, where an older daemon sends no names.
+    #[must_use]
+    pub const fn moved_count(&self) -> usize {
+        if self.moved_nodes.is_empty() { self.moved.len() } else { self.moved_nodes.len() }
+    }
 }
 
 /// Reply of the method Withdraw: the kernel objects that were removed, and those that could not be
@@ -215,6 +239,13 @@ pub struct Introduced {
     pub nics: u32,
 }
 
+/// Reply of the method GetEvents: the last events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct EventList {
+    /// Oldest first. Numbers (`seq`) begin anew with each start of the daemon, which is an event too.
+    pub events: Vec<Event>,
+}
+
 /// Reply of the method GetCounters: all counters of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
 pub struct Counters {
@@ -246,6 +277,8 @@ pub enum Reply {
     Introduced(Introduced),
     /// Of GetCounters.
     Counters(Counters),
+    /// Of GetEvents.
+    Events(EventList),
     /// Of Diff.
     Difference(Difference),
     /// Of Apply, Rollback and Reload.
@@ -279,6 +312,7 @@ impl Serialize for Parameters<'_> {
             Reply::Neighbours(reply) => reply.serialize(serializer),
             Reply::Introduced(reply) => reply.serialize(serializer),
             Reply::Counters(reply) => reply.serialize(serializer),
+            Reply::Events(reply) => reply.serialize(serializer),
             Reply::Difference(reply) => reply.serialize(serializer),
             Reply::Applied(reply) => reply.serialize(serializer),
             Reply::Withdrawn(reply) => reply.serialize(serializer),

@@ -125,6 +125,35 @@ pub struct OtherLine {
     pub age_ms: u64,
 }
 
+/// A NIC of this node's plan at which announcements of another fabric are heard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct ForeignLine {
+    /// The NIC of this node.
+    pub nic: String,
+    /// MAC address of the NIC that is heard.
+    pub mac: String,
+    /// Time since its last announcement, in milliseconds.
+    pub age_ms: u64,
+}
+
+/// Something that is up or down on this node, since when, and how often that has changed today.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct StateLine {
+    /// `link` (a NIC of the plan), `path` (from this node), `vlan` (down: taken out of use), or `plan` (of another
+    /// node; down: it is not this node's).
+    pub kind: String,
+    /// Its name: `eth1`, `n1 rank 0 by eth1`, `100`, `n3`.
+    pub object: String,
+    /// Is it up?
+    pub up: bool,
+    /// Since when, in milliseconds since 1 January 1970, UTC; null: as long as the daemon's events reach back.
+    pub since: Option<u64>,
+    /// How often it went up or down since midnight, UTC.
+    pub today: u32,
+    /// Why it is down, in words; empty if it is up.
+    pub why: String,
+}
+
 /// One error in a cluster file, lock file or configuration file, with its line and column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct Problem {
@@ -411,8 +440,8 @@ pub struct Event {
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// `applied`, `confirmed`, `moved`, `waiting`, `settled`, `rolled-back`, `withdrawn`, `drift`, `link`, `proven`, `fused`, `unfused`, `path-down`,
-    /// `path-up`, `drained`, `undrained`, `pinned`, `weighted`, `unpinned`, `resync` or `failed`; `hello` for the
+    /// `started`, `applied`, `confirmed`, `moved`, `waiting`, `settled`, `rolled-back`, `withdrawn`, `drift`, `link`, `proven`, `fused`, `unfused`, `path-down`,
+    /// `path-up`, `other-plan`, `same-plan`, `drained`, `undrained`, `pinned`, `weighted`, `unpinned`, `resync` or `failed`; `hello` for the
     /// first event of every stream.
     pub kind: String,
     /// The object concerned.

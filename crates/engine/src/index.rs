@@ -239,6 +239,15 @@ impl Index {
         self.parts.node(node).unwrap_or_default()
     }
 
+    /// Names of the nodes that have any of these addresses, as text.
+    pub(super) fn owners(&self, addresses: &[String]) -> Vec<String> {
+        let addresses: BTreeSet<IpAddr> = addresses.iter().flat_map(|text| text.parse()).collect();
+        let of = |pair: &&[PathEntry]| {
+            pair[0].nexthops.iter().any(|(to, _)| addresses.contains(&to.address))
+        };
+        self.pairs().filter(of).map(|pair| self.node(pair[0].id.dst).to_owned()).collect()
+    }
+
     /// The interface that a path leaves by.
     pub(super) fn interface(&self, path: &PathEntry) -> &str {
         self.interfaces.get(path.interface as usize).map_or("", String::as_str)

@@ -159,13 +159,14 @@ impl Engine {
             let up = v.observed.links.iter().filter(|(_, l)| l.up && l.carrier);
             up.map(|(name, l)| (name.clone(), l.carrier)).collect()
         };
-        let first = &comparison.operations[0];
-        let message =
-            format!("{} and {} more", first.operation.describe(), comparison.operations.len() - 1);
         if states(before) != states(view) {
-            publish(out, Alert::Info, "link", "", &message);
             return None;
         }
+        let first = &comparison.operations[0];
+        let message = match comparison.operations.len() - 1 {
+            0 => first.operation.describe(),
+            more => format!("{} and {more} more", first.operation.describe()),
+        };
         match self.repairs.take(self.now) {
             Ok(()) => {
                 self.count("repairs_total");

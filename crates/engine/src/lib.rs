@@ -19,7 +19,8 @@
 //!   known of them, and `failures` tells it.
 //! - `adaptive` decides when traffic goes by detours through third nodes, while the own paths are full, and `balancing`
 //!   moves it; `sent` is what it is told of the traffic.
-//! - `elsewhere` knows which plans other nodes announce.
+//! - `elsewhere` knows which plans other nodes announce, and `links` which NICs can be used; `notice` tells what
+//!   changes in both.
 //! - `guard` protects the management connection (K19).
 //! - `transit` makes the table of what is forwarded for other nodes.
 //! - `source` keeps the table of labels pushed onto this node's own packets.
@@ -49,7 +50,9 @@ mod job;
 mod judge;
 mod kept_free;
 mod known;
+mod links;
 mod moves;
+mod notice;
 mod paths;
 mod prepared;
 mod pushing;
@@ -87,6 +90,7 @@ use self::elsewhere::Elsewhere;
 use self::healed::Healing;
 use self::job::{Again, Job};
 use self::kept_free::KeptFree;
+use self::links::Links;
 use self::refresh::Refresh;
 use self::schedule::{Cause, Schedule};
 use self::transition::Transition;
@@ -149,6 +153,7 @@ pub struct Engine {
     is_as_seen: bool,
     /// Interfaces that have lost their carrier since then.
     dark: BTreeSet<String>,
+    links: Links,
     job: Option<Job>,
     waiting: VecDeque<Input>,
     view: Option<View>,
@@ -198,6 +203,7 @@ impl Engine {
             saving: Unsaved::default(),
             is_as_seen: false,
             dark: BTreeSet::new(),
+            links: Links::default(),
             job: None,
             waiting: VecDeque::new(),
             view: None,
@@ -238,6 +244,7 @@ impl Engine {
             Input::Changed(changes) => self.changed(now, &changes, out),
             Input::Frame { interface, source, announcement } => {
                 let news = self.frame(now, &interface, source, &announcement, out);
+                self.compare_plans(now, out);
                 if !news && self.deadline().is_none_or(|at| at > now) {
                     return effects;
                 }
@@ -252,7 +259,7 @@ impl Engine {
             }
             Input::Sent(sent) => self.sent(&sent),
             Input::Tick if self.dark_until().is_some_and(|at| at <= now) => self.hear_dark(out),
-            Input::Tick => {}
+            Input::Tick => self.compare_plans(now, out),
             call => self.call(call, out),
         }
         self.vlans(now, out);
@@ -336,7 +343,10 @@ impl Engine {
         for (interface, has_carrier) in &changes.carriers {
             match has_carrier {
                 true => self.dark.remove(interface),
-                false => self.dark.insert(interface.clone()),
+                false => {
+                    self.lose_carrier(interface, out);
+                    self.dark.insert(interface.clone())
+                }
             };
         }
         if changes.overrun {

@@ -12,6 +12,7 @@ use tresse_plan::remaining::HopState;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY};
 
 use super::Engine;
+use super::chosen::no_path;
 use super::gate::Gate;
 use super::index::{Index, PathEntry};
 use super::prepared::Prepared;
@@ -30,11 +31,10 @@ pub(super) enum PathPlace {
 }
 
 impl Engine {
-    /// The reply to ListPaths: this node's paths with their state. Empty for an unknown
-    /// destination.
+    /// The reply to ListPaths: this node's paths with their state.
     ///
     /// # Errors
-    /// [`NodeError::NoPlan`].
+    /// [`NodeError::NoPlan`]; [`NodeError::Refused`] for a node to which no path leads, such as this one.
     pub fn paths(&self, to: Option<&str>) -> Result<PathList, NodeError> {
         let current = self.current().ok_or(NodeError::NoPlan)?;
         let index = &current.index;
@@ -60,7 +60,11 @@ impl Engine {
             }
             lines
         };
-        Ok(PathList { paths: pairs.flat_map(lines).collect() })
+        let paths: Vec<_> = pairs.flat_map(lines).collect();
+        match to.filter(|_| paths.is_empty()) {
+            Some(to) => Err(no_path(current, to)),
+            None => Ok(PathList { paths }),
+        }
     }
 
     /// Is the destination of a pair reached by no planned path, or not at all?

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use tresse_base::id::Vid;
 use tresse_base::units::Prefix;
-use tresse_control::{CounterLine, FORMAT, FusedLine, OtherLine, Status};
+use tresse_control::{CounterLine, FORMAT, FusedLine, OtherLine, StateLine, Status};
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, PROTOCOL};
 
 use super::Engine;
@@ -18,6 +18,12 @@ impl Engine {
     #[must_use]
     pub fn status(&self, now: u64) -> Status {
         let current = self.stored.current.as_ref();
+        let names = |addresses: &[String]| {
+            current.map(|current| current.index.owners(addresses)).unwrap_or_default()
+        };
+        let others = self.others_plans(now);
+        let (broken, fused) = (self.broken(), self.fused());
+        let (backup, unprotected) = (self.on_backup(), self.unprotected());
         let doing = self.job.as_ref().and_then(|job| job.purpose.doing());
         Status {
             format: FORMAT,
@@ -26,13 +32,17 @@ impl Engine {
             in_sync: self.in_sync && self.fault.is_none(),
             pending: self.pending.iter().cloned().chain(self.held()).collect(),
             drift: self.drift.clone(),
-            fused: self.fused(),
-            backup: self.on_backup(),
-            broken: self.broken(),
+            backup_nodes: names(&backup),
+            backup,
+            foreign: Vec::new(),
+            states: self.ups_and_downs(&broken, &fused, &others),
+            broken,
+            fused,
             drained: self.stored.steering.drained.iter().cloned().collect(),
             pinned: self.pinned(),
             weighted: self.weighted(),
-            unprotected: self.unprotected(),
+            unprotected_nodes: names(&unprotected),
+            unprotected,
             cut: self.cut(),
             sessions: 0,
             sessions_up: 0,
@@ -55,7 +65,7 @@ impl Engine {
                 .as_ref()
                 .filter(|_| !self.stored.discard)
                 .map(|p| p.generation.clone()),
-            others: self.elsewhere(now),
+            others: others.clone(),
             unproven: current
                 .map(|c| self.gates(c))
                 .unwrap_or_default()
@@ -69,8 +79,31 @@ impl Engine {
         }
     }
 
+    /// All NICs of the plan, up or down, and what else is down.
+    fn ups_and_downs(
+        &self,
+        broken: &[String],
+        fused: &[FusedLine],
+        others: &[OtherLine],
+    ) -> Vec<StateLine> {
+        let down = |kind: &str, object: String, why: String| StateLine {
+            kind: kind.into(),
+            object,
+            up: false,
+            since: None,
+            today: 0,
+            why,
+        };
+        let paths = broken.iter().map(|path| down("path", path.clone(), "not used".into()));
+        let vlans = fused.iter().map(|line| down("vlan", line.vid.to_string(), line.why.clone()));
+        let plans = others
+            .iter()
+            .map(|other| down("plan", other.node.clone(), "it sends by another plan".into()));
+        self.links.lines().chain(paths).chain(vlans).chain(plans).collect()
+    }
+
     /// The nodes that announce another plan than this node's.
-    fn elsewhere(&self, now: u64) -> Vec<OtherLine> {
+    pub(super) fn others_plans(&self, now: u64) -> Vec<OtherLine> {
         let Some(current) = &self.stored.current else { return Vec::new() };
         let held = self.held_plan().map(|held| held.digest());
         self.elsewhere.others(now, current, held)

@@ -197,16 +197,9 @@ impl Engine {
         steered.moved = moved.into_iter().collect();
         steered.moves = moves.into_iter().map(|moved| moved.line).collect();
         self.cut_further_on(current, after, heals, &mut steered);
-        let names = |addresses: &[String]| {
-            let addresses: BTreeSet<&str> = addresses.iter().map(String::as_str).collect();
-            let of = |pair: &&[PathEntry]| {
-                pair[0].nexthops.iter().any(|(to, _)| addresses.contains(name(*to).as_str()))
-            };
-            let pairs = current.index.pairs().filter(of);
-            pairs.map(|pair| current.index.node(pair[0].id.dst).to_owned()).collect::<Vec<_>>()
-        };
-        steered.single_nodes = names(&steered.single);
-        steered.cut_nodes = names(&steered.cut);
+        steered.moved_nodes = current.index.owners(&steered.moved);
+        steered.single_nodes = current.index.owners(&steered.single);
+        steered.cut_nodes = current.index.owners(&steered.cut);
         steered
     }
 

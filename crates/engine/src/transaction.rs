@@ -85,6 +85,9 @@ impl Engine {
             Ok(view) => {
                 self.is_as_seen = true;
                 self.dark.clear();
+                if !job.recalls {
+                    self.see_links(&view, out);
+                }
                 *view
             }
             Err(message) if job.undoes() && !job.inverses.is_empty() => {

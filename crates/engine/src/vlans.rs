@@ -144,12 +144,16 @@ impl Engine {
             self.count("announcements_foreign_total");
             return false;
         }
+        let own_mac = mac_of(plan, name) == Some(source);
+        if !own_mac {
+            let period = self.period(interface);
+            self.elsewhere.hear(now, source, announcement.plan, period);
+        }
         if announcement.vid != interface.vid {
             // A switch moves frames between VLANs. This is counted; the VLANs' own proofs decide.
             self.count("announcements_wrong_vlan_total");
             return false;
         }
-        let own_mac = mac_of(plan, name) == Some(source);
         let heard = ReceivedAnnouncement {
             interface: name,
             node: announcement.node.0,
@@ -157,10 +161,6 @@ impl Engine {
             own_mac,
         };
         let vid = interface.vid;
-        if !own_mac {
-            let period = self.period(interface);
-            self.elsewhere.hear(now, source, announcement.plan, period);
-        }
         let news = self.stored.in_transition
             && !own_mac
             && self.heard_peer(now, name, source, announcement.plan);

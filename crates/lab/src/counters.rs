@@ -1,4 +1,4 @@
-//! Counts the frames of a lab per VLAN and per direction of each cable that ends at a switch.
+//! Counts the frames of a lab per direction of each cable, and per VLAN where it ends at a switch with VLANs.
 //!
 //! A frame that leaves a switch is counted there; a frame that a node sends is counted where it
 //! enters a switch. If the lab has daemons and the kernel has flower filters, such filters on the
@@ -7,51 +7,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::counter::parse;
 use crate::run::{self, RunError};
 use crate::script::COUNT_PREFERENCES;
 use crate::state::{Directory, LabState, StateError};
+use crate::untagged;
 
-/// Frames and bytes that crossed one cable in one direction on one VLAN.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counter {
-    /// The place that sent.
-    pub from: String,
-    /// The place at the other end of the cable.
-    pub to: String,
-    /// The VID.
-    pub vlan: u16,
-    /// Frames other than announcements.
-    pub frames: u64,
-    /// Their bytes as the bridge counts them: without Ethernet header, tag and FCS.
-    pub bytes: u64,
-    /// Announcements.
-    pub control_frames: u64,
-    /// Port of the sending switch, or NIC of the sending node: tells parallel cables apart.
-    pub interface: String,
-}
-
-/// Why the frame counters of a lab could not be read or reset.
-#[derive(Debug, thiserror::Error)]
-pub enum CounterError {
-    /// iproute2.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The lab's directory.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// Not what we know how to read.
-    #[error("cannot read what `{program}` printed in {place}: {source}")]
-    Output {
-        /// The program.
-        program: &'static str,
-        /// Where.
-        place: String,
-        /// The reason.
-        source: serde_json::Error,
-    },
-}
+pub use crate::counter::{Counter, CounterError};
 
 /// Returns the frame counters of a lab since the last [`reset`], sorted by sender, receiver,
 /// interface and VLAN.
@@ -122,6 +86,7 @@ fn raw(directory: &Directory, record: &LabState) -> Result<Vec<Counter>, Counter
             }
         }
     }
+    all.extend(untagged::counters(directory, blueprint)?);
     let key = |c: &Counter| (c.from.clone(), c.to.clone(), c.interface.clone(), c.vlan);
     all.sort_by_key(key);
     Ok(all)
@@ -178,18 +143,6 @@ fn filtered(record: &LabState, netns: &str, switch: &str) -> Result<Filtered, Co
         }
     }
     Ok(filtered)
-}
-
-fn parse<T: for<'de> Deserialize<'de>>(
-    program: &'static str,
-    place: &str,
-    bytes: &[u8],
-) -> Result<T, CounterError> {
-    serde_json::from_slice(bytes).map_err(|source| CounterError::Output {
-        program,
-        place: place.into(),
-        source,
-    })
 }
 
 /// One port in `bridge -j -s vlan show`.

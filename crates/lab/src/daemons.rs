@@ -85,7 +85,7 @@ pub fn configure(
     record: &LabState,
     options: &UpOptions,
 ) -> Result<(), DaemonError> {
-    write(&directory.path.join("cluster.toml"), &options.cluster)?;
+    write(&directory.cluster(), &options.cluster)?;
     if let Some(lock) = &options.lock {
         write(&directory.path.join("tresse.lock"), lock)?;
     }
@@ -125,7 +125,7 @@ fn configure_one(
     let own = directory.node(node);
     let state = own.join("state");
     fs::create_dir_all(&state).map_err(at(&state))?;
-    let cluster = directory.path.join("cluster.toml");
+    let cluster = directory.cluster();
     let mut text = format!(
         "cluster = {cluster:?}\nnode = {node:?}\nengine = {engine:?}\nsource = {:?}\nsocket = {:?}\nstate_dir = {state:?}\n",
         options.source,

@@ -8,6 +8,7 @@
 pub mod blueprint;
 pub mod busy;
 mod carrier;
+mod counter;
 pub mod counters;
 mod daemons;
 pub mod down;
@@ -26,6 +27,7 @@ mod script;
 pub mod signals;
 pub mod state;
 pub mod supervise;
+mod untagged;
 pub mod up;
 pub mod vm;
 

@@ -12,6 +12,7 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::sethostname;
 
 /// Why a network namespace could not be created, entered or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -91,9 +92,10 @@ pub fn inside<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T,
     .map_err(fault)
 }
 
-/// Runs `work` as on a host of its own: in a named network namespace, with its interfaces in /sys and `hosts` as
+/// Runs `work` as on the host `host`: in the network namespace `name`, with its interfaces in /sys and `hosts` as
 /// `/etc/hosts`. Programs that it starts see the same. So does ip-netns(8) with `ip netns exec`.
 pub fn as_host<T: Send>(
+    host: &str,
     name: &str,
     hosts: &Path,
     work: impl FnOnce() -> T + Send,
@@ -103,7 +105,8 @@ pub fn as_host<T: Send>(
     on_thread(|| {
         setns(&file, CloneFlags::CLONE_NEWNET)?;
         // Mounts of this thread alone: those made outside later still arrive.
-        unshare(CloneFlags::CLONE_NEWNS)?;
+        unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS)?;
+        sethostname(host)?;
         let none = None::<&str>;
         mount(none, "/", none, MsFlags::MS_SLAVE | MsFlags::MS_REC, none)?;
         let old = statvfs("/sys").map(|of| of.flags()).unwrap_or(FsFlags::empty());

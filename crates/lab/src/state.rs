@@ -226,6 +226,12 @@ impl Directory {
         fs::write(self.hosts(), hosts).map_err(at(&self.hosts()))
     }
 
+    /// The cluster file of the lab's daemons.
+    #[must_use]
+    pub fn cluster(&self) -> PathBuf {
+        self.path.join("cluster.toml")
+    }
+
     /// `/etc/hosts` of the lab's nodes. No node has such a name.
     #[must_use]
     pub fn hosts(&self) -> PathBuf {

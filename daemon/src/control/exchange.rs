@@ -103,7 +103,7 @@ pub(crate) async fn converse(
 /// The name and version of this service.
 fn info() -> io::Result<Info<'static>> {
     let (product, version) = ("tressed", env!("CARGO_PKG_VERSION"));
-    Info::new("Tresse", product, version, "https://tresse.example/", [INTERFACE, SERVICE])
+    Info::new("Tresse", product, version, "man:tressed(8)", [INTERFACE, SERVICE])
         .map_err(io::Error::other)
 }
 

@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::LocalSet;
-use tresse_control::{Access, Call, Counters, Introduced, NeighbourList, Reply};
+use tresse_control::{Access, Call, Counters, EventList, Introduced, NeighbourList, Reply};
 use tresse_engine::{Engine, Stored};
 
 use super::{drive, new_engine};
@@ -194,6 +194,7 @@ fn answer(engine: &mut Engine, Request { call, answer }: Request) {
         }
         Call::Introduce => Ok(Reply::Introduced(Introduced { nics: 0 })),
         Call::GetCounters => Ok(Reply::Counters(Counters { counters: engine.counters() })),
+        Call::GetEvents { .. } => Ok(Reply::Events(EventList { events: Vec::new() })),
         Call::Apply { ref cluster, .. }
             if tresse_cluster::parse(cluster, "cluster file")
                 .is_ok_and(|c| c.switches.len() > MOST_SWITCHES) =>

@@ -42,6 +42,7 @@ impl Daemon {
                 Ok(Reply::Introduced(Introduced { nics: self.neighbours.introduce() }))
             }
             Call::GetCounters => Ok(Reply::Counters(Counters { counters: self.counters() })),
+            Call::GetEvents { last } => Ok(Reply::Events(self.history.last(last))),
             Call::Reload => return self.reload(Some(answer)),
             Call::Apply { .. } => return self.plan(call, answer),
             other => {

@@ -3,7 +3,7 @@
 //! (sd_journal_get_catalog(3)).
 
 /// (kind, MESSAGE_ID).
-const MESSAGES: [(&str, &str); 17] = [
+const MESSAGES: [(&str, &str); 19] = [
     ("applied", "f6fadfa7e5c14b629362da5cc13da58a"),
     ("rolled-back", "2c63888f28f04481be6ddce7a7ace732"),
     ("withdrawn", "8a119b9e16bc47328f7b7676d015b0dc"),
@@ -21,6 +21,8 @@ const MESSAGES: [(&str, &str); 17] = [
     ("pinned", "68e58909ccb24416925a56c9a30f4300"),
     ("weighted", "3f0c1d8e5b7a4c62a9e4d1f7086b2c35"),
     ("unpinned", "ff53a46f5ead403a84c4b877678537a3"),
+    ("other-plan", "5b1e0a6c9d7f4c2f8a3e61d4907cb852"),
+    ("same-plan", "c4d2f7190b8e4a67b5f2093ad1e86c74"),
 ];
 
 /// Returns the MESSAGE_ID under which the journal has a kind of event, such as `drift`; `None` if

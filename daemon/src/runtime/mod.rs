@@ -46,6 +46,7 @@ use self::push::Source;
 use self::sampling::Sampling;
 use crate::config::{Config, ConfigError, KeyFileError};
 use crate::control::{BindError, unix_ms};
+use crate::history::History;
 use crate::state::{Hold, HoldError, StateError, StateFile};
 use tresse_engine::{CallId, Effect, Engine, Engines, Execution, Input, Prepared, Settings, View};
 use tresse_frame::keys::Keys;
@@ -109,6 +110,7 @@ pub struct Daemon {
     next_call: CallId,
     events: broadcast::Sender<Event>,
     event_seq: u64,
+    history: History,
     announcers: Announcers,
     neighbours: Neighbours,
     forwarder: Forwarder,
@@ -163,6 +165,7 @@ impl Daemon {
             engine: Engine::new(settings, stored),
             state,
             _hold: hold,
+            history: History::open(&config.state_dir),
             config,
             epoch: Instant::now(),
             calls: BTreeMap::new(),
@@ -193,14 +196,17 @@ impl Daemon {
         };
         let status = self.engine.status(self.now());
         let fault = status.fault.or_else(|| self.detector.fault());
-        Status {
+        let mut status = Status {
             sessions,
             sessions_up,
             authentication: authentication.into(),
             in_sync: status.in_sync && fault.is_none(),
             fault,
             ..status
-        }
+        };
+        status.foreign = self.neighbours.foreign(&self.engine);
+        self.history.date(&mut status, unix_ms());
+        status
     }
 
     fn now(&self) -> u64 {
@@ -361,6 +367,7 @@ impl Daemon {
         }
         self.event_seq += 1;
         let event = Event { seq: self.event_seq, time_ms: unix_ms(), kind, object, message, alert };
+        self.history.keep(&event);
         let _ = self.events.send(event);
     }
 }

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
-use tresse_control::{CounterLine, HeardLine, LldpLine, NeighbourList, NicLine};
+use tresse_control::{CounterLine, ForeignLine, HeardLine, LldpLine, NeighbourList, NicLine};
 use tresse_engine::{Engine, Input};
 use tresse_frame::lldp::{Chassis, Lldp, Port};
 use tresse_linux::kernel::{self, BroadcastSocket, HostNic, LldpSocket};
@@ -144,6 +144,20 @@ impl Neighbours {
             until: now + self.period.unwrap_or(third) * HOLD_TENTHS / 10,
         };
         nic.announcers.insert(*source, announcer);
+    }
+
+    /// The NICs of the plan at which another fabric is heard, with the one of its NICs that was heard last.
+    pub fn foreign(&self, engine: &Engine) -> Vec<ForeignLine> {
+        let now = Instant::now();
+        let heard = self.heard.borrow();
+        let line = |nic: &Nic| {
+            let foreign = nic.announcers.iter().filter(|(_, a)| a.foreign && a.until > now);
+            let (mac, last) = foreign.max_by_key(|(_, a)| a.at)?;
+            let (nic, mac) = (nic.state.name.clone(), mac.to_string());
+            Some(ForeignLine { nic, mac, age_ms: ms(now - last.at) })
+        };
+        // Without a plan it is unknown which fabric is another.
+        heard.nics.values().filter(|_| engine.current().is_some()).filter_map(line).collect()
     }
 
     /// The reply to ListNeighbours, as of now.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tresse_control::waiting;
+use tresse_control::{Alert, waiting};
 use tresse_engine::{Changes, Input, SourceEngine};
 use tresse_linux::kernel;
 use tresse_linux::sys::memory;
@@ -71,6 +71,8 @@ impl Daemon {
 
         self.detector.start(self.config.bfd, &self.keys);
         let configured = self.planned()?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        self.publish(Alert::Info, "started".into(), String::new(), format!("tressed {version}"));
         self.step(Input::Start { configured });
         notify::ready();
         let watchdog = notify::watchdog_interval();

@@ -222,9 +222,14 @@ pub const KINDS: &[Kind] = &[
     routed("ring-6", &["kind = \"ring\"\nnodes = 6"]),
     routed("full-mesh", &["kind = \"full-mesh\"\nnodes = 4", "kind = \"full-mesh\"\nnodes = 5"]),
     routed("direct-torus", &["kind = \"direct-torus\"\ndims = [3, 3]"]),
+    routed("direct-mesh", &["kind = \"direct-mesh\"\ndims = [3, 3]"]),
+    // Addresses that carry coordinates would be other ones after such growth, and a rollout refuses that.
     routed(
-        "direct-mesh",
-        &["kind = \"direct-mesh\"\ndims = [3, 2]", "kind = \"direct-mesh\"\ndims = [3, 3]"],
+        "sequential",
+        &[
+            "kind = \"direct-mesh\"\ndims = [3, 2]\n[addressing]\nlayout = \"sequential\"",
+            "kind = \"direct-mesh\"\ndims = [3, 3]\n[addressing]\nlayout = \"sequential\"",
+        ],
     ),
     routed(
         "pmesh-3x3",

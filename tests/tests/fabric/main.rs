@@ -49,6 +49,7 @@ mod suite;
 mod switches;
 mod transit;
 mod uplink;
+mod verdict;
 
 use libtest_mimic::{Arguments, Trial};
 use tresse_lab::probe as features;
@@ -73,6 +74,7 @@ const TESTS: &[Tests] = &[
     doctor::SWITCHED,
     uplink::SWITCHED,
     mapping::TESTS,
+    verdict::SWITCHED,
 ];
 
 /// The same of those that need no VLANs.
@@ -105,6 +107,7 @@ const ROUTED: &[Tests] = &[
     mptcp::TESTS,
     labels::ROUTED,
     reflect::ROUTED,
+    verdict::TESTS,
 ];
 
 fn main() {

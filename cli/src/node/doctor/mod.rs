@@ -24,7 +24,7 @@ use crate::output::{self, plain};
 pub struct Doctor {
     #[command(flatten)]
     cluster: InstalledArgs,
-    /// Which node of the file this machine is. Default: found by its MAC addresses.
+    /// Which node of the file this machine is. Default: as in the daemon's plan, else found by its MAC addresses.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// Send nothing to other nodes: leave out the test of paths.
@@ -50,9 +50,10 @@ impl Doctor {
         let links = host::links().ok_or_else(|| {
             Failure::new(Code::Fault, "`ip -j link` does not run here: install iproute2")
         })?;
-        let node = seen::which(&plan, &links, self.node.as_deref(), &files.file)?;
         let mut daemon = self.daemon.connect();
         let neighbours = daemon.as_mut().ok().and_then(|daemon| daemon.neighbours().ok());
+        let node =
+            seen::which(&plan, &links, (self.node.as_deref(), neighbours.as_ref()), &files.file)?;
         let mut read = || {
             let counters = daemon.as_mut().ok().and_then(|daemon| daemon.counters().ok());
             counters.map(|all| all.counters).unwrap_or_default()

@@ -43,17 +43,21 @@ impl Seen<'_> {
     }
 }
 
-/// Returns the node of the plan that this machine is: the one that `name` names, else the first one
-/// that has a NIC with a MAC address of this machine.
+/// Returns the node of the plan that this machine is: the one that `name` names, else as the daemon says, else the
+/// first one that has a NIC with a MAC address of this machine.
 pub fn which(
     plan: &Plan,
     links: &BTreeMap<String, Link>,
-    name: Option<&str>,
+    (name, daemon): (Option<&str>, Option<&NeighbourList>),
     file: &Path,
 ) -> Result<NodeId, Failure> {
     let cluster = plan.cluster();
     if let Some(name) = name {
         return input::node_named(cluster, name, file);
+    }
+    let installed = daemon.and_then(|daemon| cluster.node_named(daemon.node.as_ref()?));
+    if let Some(node) = installed {
+        return Ok(node);
     }
     let macs: BTreeSet<Mac> = links.values().filter_map(Link::mac).collect();
     let has = |node: &tresse_topology::cluster::Node| {

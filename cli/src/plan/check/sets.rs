@@ -8,11 +8,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 use tresse_base::id::NodeId;
 use tresse_base::random::Random;
+use tresse_health::left::{self, Left, Reached};
 use tresse_plan::Plan;
 use tresse_slice::watch::Crossing;
 
 use crate::fail::{Code, Failure};
-use crate::plan::left::{self, Left, Reached};
 
 /// So many sets are all looked at; of more, so many random ones.
 const MOST: usize = 1000;

@@ -115,7 +115,14 @@ impl Simulate {
             file["routing"]["strategy"] = toml_edit::value(name.as_str());
             let cluster =
                 tresse_cluster::parse(&file.to_string(), &files.file.display().to_string());
-            let cluster = cluster.map_err(|problems| wrong(problems.to_string()))?;
+            // What they say of places is of a file that nobody has.
+            let cluster = cluster.map_err(|problems| {
+                let words = problems.problems.into_iter().map(|problem| match problem.help {
+                    Some(help) => format!("{}\n  help: {help}", problem.message),
+                    None => problem.message,
+                });
+                wrong(words.collect::<Vec<_>>().join("\n"))
+            })?;
             input::build(cluster, &lock, &files.file)
         };
         self.strategies.iter().map(of).collect()

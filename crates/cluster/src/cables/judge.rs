@@ -69,6 +69,14 @@ impl Judge<'_> {
                        not tell which this is";
             return (Verdict::Unknown, why.into());
         }
+        let foreign = interface.signs.iter().find_map(|sign| match sign {
+            Sign::Announcement { mac, foreign: true } => Some(mac),
+            _ => None,
+        });
+        if let Some(mac) = foreign {
+            let words = format!("{mac} of another fabric is heard, and nobody of this one");
+            return (Verdict::Missing, words);
+        }
         let others = self.reader.others(seen.end, &seen.expected);
         if !self.cluster.is_untagged() || others.is_empty() {
             let why =

@@ -1,5 +1,7 @@
 //! What the index of a plan answers, and where it goes with the plan.
 
+use tresse_control::NodeError;
+
 use super::steer::{FLAT, host, prepared};
 use super::{ApplyOptions, Input};
 use crate::Index;
@@ -17,7 +19,8 @@ fn paths_are_listed_without_planning_again() {
     assert!(all.iter().filter(|path| path.weight > 0).all(|path| path.state == "active"));
     let one = host.engine.paths(Some("n2")).unwrap().paths;
     assert_eq!(one, all[3..]);
-    assert_eq!(host.engine.paths(Some("n9")).unwrap().paths, []);
+    let unknown = host.engine.paths(Some("n9"));
+    assert!(matches!(unknown, Err(NodeError::Refused { object, .. }) if object == "n9"));
 }
 
 #[test]

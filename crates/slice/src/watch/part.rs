@@ -157,6 +157,13 @@ impl FabricParts {
         Ok(FabricPart { wires, node })
     }
 
+    /// The two ends (`s00:3`, `n03:eth1`) and the crossings of each cable. One between two nodes is here twice, by the
+    /// NIC of either.
+    pub fn cables(&self) -> impl Iterator<Item = ([String; 2], [Crossing; 2])> {
+        let end = |end| format!("{}:{}", self.place(end), self.port(end));
+        self.cables.iter().map(move |cable| (cable.ends.map(end), cable.crossings))
+    }
+
     /// The nodes that whole cables join to `from`, over switches and nodes, itself included. A cable is
     /// whole if none of its crossings is in `without`. O(cables).
     #[must_use]

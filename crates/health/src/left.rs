@@ -14,6 +14,7 @@ use tresse_topology::Hop;
 use tresse_topology::path::Path;
 
 /// A plan, and what is needed to ask what failures leave of it.
+#[derive(Debug)]
 pub struct Left<'a> {
     plan: &'a Plan,
     /// The parts that may fail, by name.

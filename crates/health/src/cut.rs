@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::NodeId;
-use tresse_control::{ClientError, NeighbourList, NodeError, PathLine, Status};
 use tresse_plan::Plan;
 use tresse_plan::remaining::{self, HopState, Remaining};
 use tresse_slice::watch::Crossing;
@@ -13,28 +12,11 @@ use tresse_slice::watch::part::FabricParts;
 use tresse_topology::cluster::Cluster;
 use tresse_topology::{Graph, Layout};
 
-/// What one node says of its cables: its state, its NICs, and its paths with their states.
-pub struct Said {
-    pub status: Status,
-    pub nics: NeighbourList,
-    pub paths: Vec<PathLine>,
-}
-
-impl Said {
-    /// Asks a node; nothing of a daemon without a plan.
-    pub fn ask(client: &mut tresse_control::Client) -> Result<Self, ClientError> {
-        let (status, nics) = (client.status()?, client.neighbours()?);
-        let paths = match client.paths(None) {
-            Ok(list) => list.paths,
-            Err(ClientError::Node(NodeError::NoPlan)) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        Ok(Self { status, nics, paths })
-    }
-}
+use super::Said;
 
 /// Where nodes do not route: which nodes a node reaches, by its own planned paths or over nodes that join planned
 /// paths, with `object` drained too.
+#[derive(Debug)]
 pub struct Joined<'a> {
     plan: &'a Plan,
     remaining: Remaining,
@@ -148,7 +130,7 @@ fn dead(parts: &FabricParts, node: &str, said: &Said) -> Vec<Crossing> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use tresse_plan::Plan;
+    use tresse_control::{PathLine, Status};
     use tresse_topology::cluster::{Strategy, TopologyShape};
     use tresse_topology::path::Path;
 
