@@ -81,7 +81,7 @@ fn names_parts_between_switches() {
     let lab = Lab::up(&text, &["--bfd-ms", "1000"]);
     expect(&lab, 0, &[]);
     lab.verb(&["fail", "--silent", "s0-s1"]);
-    let suspects = expect(&lab, 1, &[("cable", "s0:4-s1:3")]);
+    let suspects = expect(&lab, 1, &[("cable", "s0:3-s1:2")]);
     assert!(suspects[0]["seen"].as_str().unwrap().contains("though it has carrier"));
     lab.verb(&["heal"]);
     expect(&lab, 0, &[]);
