@@ -76,10 +76,7 @@ pub fn drain(
         }
         return Ok(if failed || !cut.is_empty() { Code::Fault } else { Code::Fine });
     }
-    let single = asked
-        .iter()
-        .filter_map(|line| line.steered.as_ref())
-        .map(|s| s.single_nodes.len().max(usize::from(!s.single.is_empty())));
+    let single = asked.iter().filter_map(|line| line.steered.as_ref()).map(Steered::single_count);
     let single: usize = single.sum();
     if single > 0 {
         fail::say(&format!("{} left with one path", count(single, "destination")));

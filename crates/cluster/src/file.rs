@@ -32,7 +32,7 @@ section! {
         demand: Vec<At<Traffic>> = "[[demand]] with from = \"n[0-3]\", to = \"n[4-7]\"",
         /// Switches of an explicit fabric, or overrides for generated ones.
         switch: Vec<At<Switch>> = "[[switch]] with name = \"s00\"",
-        /// Nodes of an explicit fabric, overrides for generated ones, or nodes beside them.
+        /// Nodes of an explicit fabric; names of the hosts or overrides for generated ones, or nodes beside them.
         node: Vec<At<Node>> = "[[node]] with name = \"n00\"",
         /// Cables between switches; beside a generated fabric they are added to it.
         link: Vec<At<Link>> = "[[link]] with a = \"s00:23\", b = \"s01:24\"",
@@ -300,6 +300,10 @@ section! {
         /// Name or hostlist, such as `n[00-15]`.
         #[schemars(extend("pattern" = pattern::names()))]
         name: String = "name = \"n[00-15]\"",
+        /// Which node of a generated fabric it is, from 0, where it has the name of a host; of a hostlist the first one.
+        /// Default: in the order of the entries.
+        #[schemars(range(min = 0))]
+        place: Number = "place = 0",
         /// The NICs in order; for a generated node all of them in order, each with its name, or what differs
         /// from the generated ones.
         #[schemars(length(min = 1))]

@@ -223,6 +223,61 @@ fn generated_nics_are_renamed_by_position_and_matched_by_name() {
     assert_eq!(kinds(&text("{}, {}, { rate = \"1G\" }")), [ProblemKind::MissingKey]);
 }
 
+fn ring_of(nodes: &str) -> String {
+    format!("[fabric]\ntopology = {{ kind = \"ring\", nodes = 4 }}\n{nodes}")
+}
+
+#[test]
+fn generated_nodes_take_the_names_of_hosts() {
+    let names = |nodes: &str| -> Vec<String> {
+        let cluster = parse(&ring_of(nodes), "x").unwrap();
+        cluster.nodes.into_iter().map(|node| node.name).collect()
+    };
+    let entry = |name: &str| format!("[[node]]\nname = \"{name}\"\n");
+    let in_order = ["b", "a", "d", "c"].map(entry).concat();
+    assert_eq!(names(&in_order), ["b", "a", "d", "c"]);
+    assert_eq!(names(&entry("spark[1-4]")), ["spark1", "spark2", "spark3", "spark4"]);
+    // By place, whatever names the kind generates.
+    let placed = [("n3", 0), ("n0", 2), ("x", 3), ("n1", 1)];
+    let placed = placed.map(|(name, place)| format!("{}place = {place}\n", entry(name)));
+    assert_eq!(names(&placed.concat()), ["n3", "n1", "n0", "x"]);
+    let two = "[[node]]\nname = \"a[0-1]\"\nplace = 2\n[[node]]\nname = \"b[0-1]\"\nplace = 0\n";
+    assert_eq!(names(two), ["b0", "b1", "a0", "a1"]);
+    // Generated names are changes, as ever.
+    assert_eq!(names(&entry("n2")), ["n0", "n1", "n2", "n3"]);
+    let cluster = parse(&ring_of(&placed.concat()), "x").unwrap();
+    let plain = parse(&ring_of(""), "x").unwrap();
+    let nics = |cluster: &Cluster| -> Vec<_> {
+        cluster.nodes.iter().map(|node| node.nics.clone()).collect()
+    };
+    assert_eq!(nics(&cluster), nics(&plain), "only the names differ");
+}
+
+#[test]
+fn names_of_hosts_are_for_all_nodes_or_none() {
+    let entry = |name: &str, more: &str| format!("[[node]]\nname = \"{name}\"\n{more}\n");
+    let told = |nodes: &[String]| parse(&ring_of(&nodes.concat()), "x").unwrap_err().to_string();
+    let two = told(&[entry("alpha", ""), entry("beta", "")]);
+    assert!(two.contains("an entry for each of the 4 nodes, and 2 are named"), "{two}");
+    let mixed = told(&["n0", "n1", "n2", "alpha"].map(|name| entry(name, "")));
+    assert!(mixed.contains("no node is called `alpha`"), "{mixed}");
+    let twice = told(&["a", "b", "c", "a"].map(|name| entry(name, "")));
+    assert!(twice.contains("node `a` is listed twice"), "{twice}");
+    let some = told(&[entry("a", "place = 0"), entry("b", ""), entry("c[0-1]", "place = 2")]);
+    assert!(some.contains("`place` is missing in [[node]]"), "{some}");
+    let same = told(&[entry("a[0-2]", "place = 0"), entry("b", "place = 1")]);
+    assert!(same.contains("place 1 is another node's already"), "{same}");
+    let far = told(&[entry("a[0-2]", "place = 0"), entry("b", "place = 4")]);
+    assert!(far.contains("there is no place 4: the fabric has 4 nodes"), "{far}");
+    let below = told(&[entry("a[0-2]", "place = 0"), entry("b", "place = -1")]);
+    assert!(below.contains("there is no place -1"), "{below}");
+    let few = told(&[entry("a[0-1]", "place = 0")]);
+    assert!(few.contains("2 nodes have a `place`, and the fabric has 4"), "{few}");
+    let text = "[fabric]\ntopology = { kind = \"explicit\" }\n[[switch]]\nname = \"s0\"\n\
+                [[node]]\nname = \"a\"\nplace = 0\nnics = [{ switch = \"s0\", port = 1 }]\n";
+    assert_eq!(kinds(text), [ProblemKind::UnknownKey]);
+}
+
 #[test]
 fn a_node_beside_a_generated_fabric_is_added() {
     let text = "[fabric]\ntopology = { kind = \"torus\", dims = [4] }\n\

@@ -166,6 +166,12 @@ impl Steered {
     pub const fn moved_count(&self) -> usize {
         if self.moved_nodes.is_empty() { self.moved.len() } else { self.moved_nodes.len() }
     }
+
+    /// How many nodes are left with one path, counted in the same way.
+    #[must_use]
+    pub const fn single_count(&self) -> usize {
+        if self.single_nodes.is_empty() { self.single.len() } else { self.single_nodes.len() }
+    }
 }
 
 /// Reply of the method Withdraw: the kernel objects that were removed, and those that could not be

@@ -43,11 +43,14 @@ pub(crate) fn own(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
     found
 }
 
+/// Stands for the plan of a node that has none.
+const NONE: &str = "none";
+
 /// The plans that are not the file's, each with the nodes that have it.
 fn plans(plan: &Plan, answers: &[(&str, &Status)]) -> Vec<Suspect> {
     let mut with: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (node, status) in answers {
-        let generation = status.generation.as_deref().unwrap_or("none");
+        let generation = status.generation.as_deref().unwrap_or(NONE);
         if generation != plan.generation() {
             with.entry(generation).or_default().push(node);
         }
@@ -57,6 +60,9 @@ fn plans(plan: &Plan, answers: &[(&str, &Status)]) -> Vec<Suspect> {
         .map(|(generation, nodes)| {
             let names = collapse(&nodes).join(",");
             let (seen, remedy) = match nodes.len() == all {
+                _ if generation == NONE => {
+                    (format!("{names} has no plan"), "`tresse rollout FILE`".to_owned())
+                }
                 true => (
                     "all nodes that answered have it, and not that of the file".to_owned(),
                     "`tresse rollout FILE` installs the file's; or name the file that is in force"

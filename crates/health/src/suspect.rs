@@ -46,7 +46,8 @@ pub struct Suspect {
     pub since: Option<u64>,
     /// How often it went up or down today, by the node that saw most of it.
     pub count: u32,
-    /// Ordered pairs of nodes of which a path is broken by it.
+    /// Ordered pairs of nodes of which a path is broken by it; of a dark cable or switch at least those whose first
+    /// planned path crosses it.
     pub pairs: usize,
     /// Those of them that nothing joins now.
     pub cut: usize,

@@ -59,13 +59,17 @@ pub fn suspects(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
             let dated = at.iter().map(|part| dated(part, &evidence)).reduce(Dated::and);
             let explained = take(&mut left, &switch.crossings);
             let words = ("none of its NICs has carrier".into(), of_switch(&switch.name));
-            found.push(suspect(switch, &explained, dated.unwrap_or_default(), &evidence, words));
+            let mut seen = suspect(switch, &explained, dated.unwrap_or_default(), &evidence, words);
+            seen.pairs = seen.pairs.max(crossing(plan, &switch.crossings));
+            found.push(seen);
         }
     }
     for cable in dark.into_iter().filter(|part| !by_switch.contains(part.name.as_str())) {
         let explained = take(&mut left, &cable.crossings);
         let words = ("no carrier".into(), of_cable(&cable.name));
-        found.push(suspect(cable, &explained, dated(cable, &evidence), &evidence, words));
+        let mut seen = suspect(cable, &explained, dated(cable, &evidence), &evidence, words);
+        seen.pairs = seen.pairs.max(crossing(plan, &cable.crossings));
+        found.push(seen);
     }
     while let Some(part) = likeliest(&parts, &left, &evidence) {
         let unsound: BTreeSet<Crossing> =
@@ -120,6 +124,16 @@ fn likeliest<'a>(parts: &'a [Part], left: &[&BrokenPath], evidence: &Evidence) -
     // The first of equal ones, so a cable before its switch.
     let best = counted.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.filter(|(count, _)| *count > 0).map(|(_, part)| part)
+}
+
+/// How many pairs' first planned paths cross any of these: what is dark breaks them, whether or not they are watched.
+fn crossing(plan: &Plan, crossings: &BTreeSet<Crossing>) -> usize {
+    let crosses = |(src, dst): &(NodeId, NodeId)| {
+        let paths = plan.paths(*src, *dst);
+        let first = paths.first().map(|path| plan.path_crossings(path));
+        first.is_some_and(|first| first.iter().any(|at| crossings.contains(at)))
+    };
+    plan.pairs().filter(crosses).count()
 }
 
 fn dated(part: &Part, evidence: &Evidence) -> Dated {

@@ -1,11 +1,13 @@
 //! When things went up or down, as events tell it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_control::{Alert, Event, StateLine};
 
 /// Things of which turns are kept: a large fabric has ten thousands of paths, of which few ever turn.
 const MOST: usize = 2000;
+/// What can be up or down.
+const KINDS: [&str; 4] = ["link", "path", "vlan", "plan"];
 /// Milliseconds of a day.
 const DAY: u64 = 86_400_000;
 
@@ -25,6 +27,10 @@ struct Turn {
 impl Turns {
     /// Takes note of what an event says.
     pub fn hear(&mut self, event: &Event) {
+        // The paths of a plan that is gone are no more.
+        if matches!(event.kind.as_str(), "applied" | "rolled-back" | "withdrawn") {
+            self.0.retain(|(kind, _), turn| *kind != "path" || !turn.up);
+        }
         let Some((kind, up)) = turn(event) else { return };
         let key = (kind, event.object.clone());
         if self.0.len() >= MOST && !self.0.contains_key(&key) {
@@ -44,21 +50,18 @@ impl Turns {
     /// Dates `states`, and adds what is up but has turned today.
     pub fn date(&self, states: &mut Vec<StateLine>, now: u64) {
         let today = |turn: &Turn| if turn.since / DAY == now / DAY { turn.count } else { 0 };
+        let mut told = BTreeSet::new();
         for line in &mut *states {
-            let key =
-                self.0.iter().find(|((kind, name), _)| *kind == line.kind && *name == line.object);
-            if let Some((_, turn)) = key {
+            let Some(kind) = KINDS.into_iter().find(|kind| *kind == line.kind) else { continue };
+            let key = (kind, line.object.clone());
+            if let Some(turn) = self.0.get(&key) {
                 line.since = (turn.up == line.up).then_some(turn.since);
                 line.today = today(turn);
             }
+            told.insert(key);
         }
-        let told = |kind: &str, name: &str| {
-            states.iter().any(|line| line.kind == kind && line.object == name)
-        };
-        let turned = self
-            .0
-            .iter()
-            .filter(|((kind, name), turn)| turn.up && today(turn) > 0 && !told(kind, name));
+        let turned =
+            self.0.iter().filter(|(key, turn)| turn.up && today(turn) > 0 && !told.contains(*key));
         let again: Vec<StateLine> = turned
             .map(|((kind, name), turn)| StateLine {
                 kind: (*kind).into(),
@@ -127,6 +130,17 @@ mod tests {
         assert_eq!(states, [StateLine { since: Some(DAY + 3), today: 2, ..line(true) }]);
         let mut states = Vec::new();
         turns.date(&mut states, 2 * DAY);
+        assert_eq!(states, []);
+    }
+
+    #[test]
+    fn paths_that_were_down_are_of_their_plan() {
+        let mut turns = Turns::default();
+        for kind in ["path-down", "path-up", "applied"] {
+            turns.hear(&event(kind, DAY));
+        }
+        let mut states = Vec::new();
+        turns.date(&mut states, DAY + 10);
         assert_eq!(states, []);
     }
 

@@ -39,6 +39,11 @@ fn discovers(topology: &str, kind: &str) {
     assert_eq!(joined(&found), joined(lab.now.plan.cluster()), "{text}");
     // A second one does not write over it.
     assert!(!program::run(&words).status.success());
+    // Cables between nodes make a file that can be rolled out as it is.
+    if found.switches.is_empty() {
+        let words = ["rollout", &path, "--launcher", "netns", "--lab", lab.name()];
+        assert!(program::run(words).status.success(), "{text}");
+    }
 }
 
 /// The MACs that each cable or switch joins.

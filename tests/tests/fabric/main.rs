@@ -34,6 +34,7 @@ mod leftovers;
 mod mapping;
 mod metrics;
 mod mptcp;
+mod names;
 mod networkd;
 mod probe;
 mod reflect;
@@ -108,6 +109,7 @@ const ROUTED: &[Tests] = &[
     labels::ROUTED,
     reflect::ROUTED,
     verdict::TESTS,
+    names::TESTS,
 ];
 
 fn main() {

@@ -52,7 +52,8 @@ fn names_what_is_at_fault() {
 fn remembers_a_lost_cable() {
     let lab = Lab::up(RING, &[RESTART]);
     lab.verb(&["fail", "n1-n2"]);
-    expect(&lab, 1, &[("cable", "n1:eth1-n2:eth0")]);
+    let suspects = expect(&lab, 1, &[("cable", "n1:eth1-n2:eth0")]);
+    assert!(suspects[0]["pairs"].as_u64().unwrap() >= 2, "{suspects:?}");
     let lost = |event: &Event| {
         event.kind == "link" && event.object == "eth1" && event.message.contains("no carrier")
     };

@@ -53,6 +53,8 @@ pub(super) struct Draft {
     pub(super) node_width: HashMap<usize, usize>,
     /// The names of the spares of a flat neighbourhood.
     pub(super) spares: Vec<String>,
+    /// How many nodes the file gives names of their own, and how many the fabric has, where that differs.
+    pub(super) hosts: Option<(usize, usize)>,
 }
 
 impl Draft {

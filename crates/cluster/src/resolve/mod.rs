@@ -6,6 +6,7 @@ mod addressing;
 mod cables;
 mod demand;
 mod fabric;
+mod hosts;
 mod names;
 mod nodes;
 mod routing;

@@ -8,12 +8,13 @@ use std::collections::HashMap;
 
 use tresse_base::id::SwitchId;
 use tresse_base::problem::{Found, ProblemKind};
-use tresse_base::text::suggestion;
+use tresse_base::text::{nearest, suggestion};
 use tresse_base::units::{Mac, Rate};
 use tresse_topology::cluster::{Addressing, Nic, Node};
 use tresse_topology::generate::derived_mac;
 
 use super::fabric::{Draft, NOWHERE, duplicate};
+use super::hosts::{Named, has_cable};
 use super::names::{hosts, missing, names};
 use super::values::{mismatch, port_numbers, read_rate, within};
 use crate::file::{Nic as NicEntry, Node as Entry, PortNumbers};
@@ -33,6 +34,7 @@ struct Written<'a> {
 
 impl Draft {
     pub(super) fn nodes(&mut self, entries: Option<&At<Vec<At<Entry>>>>, found: &mut Found) {
+        let mut all: Vec<Named<'_>> = Vec::new();
         for entry in entries.iter().flat_map(|entries| &entries.value) {
             let names = match &entry.value.name {
                 Some(name) => names(name, found),
@@ -43,6 +45,10 @@ impl Draft {
                     Vec::new()
                 }
             };
+            all.push((entry, names));
+        }
+        self.name_hosts(&all, found);
+        for (entry, names) in all {
             let nics = self.read_nics(&entry.value, names.len(), found);
             let Some(name) = &entry.value.name else { continue };
             for (j, text) in names.iter().enumerate() {
@@ -69,7 +75,7 @@ impl Draft {
         entry: &Entry,
         found: &mut Found,
     ) -> Option<usize> {
-        let cabled = entry.nics.iter().flat_map(|n| &n.value).any(|n| n.value.switch.is_some());
+        let cabled = has_cable(entry);
         if let Some(i) = self.node_index.get(text).copied() {
             if !self.generated && self.known {
                 duplicate("node", text, name, found);
@@ -84,8 +90,14 @@ impl Draft {
                 return None;
             }
             let message = format!("no node is called `{text}`");
-            let near = suggestion(text, self.nodes.iter().map(|n| n.name.as_str()));
-            let help = near.unwrap_or_else(|| {
+            let known = || self.nodes.iter().map(|n| n.name.as_str());
+            let help = match (self.hosts, nearest(text, known())) {
+                (Some((has, wants)), None) => Some(format!(
+                    "names of their own need an entry for each of the {wants} nodes, and {has} are named"
+                )),
+                _ => suggestion(text, known()),
+            };
+            let help = help.unwrap_or_else(|| {
                 "a node beside the generated ones needs `nics` with switch and port".to_owned()
             });
             found.add(ProblemKind::UnknownName, &name.span, message, help);

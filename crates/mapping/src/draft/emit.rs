@@ -109,17 +109,15 @@ impl Discovered<'_> {
             .collect()
     }
 
-    /// Nodes of a generated fabric have its names; which host each is stands beside it.
+    /// Nodes of a generated fabric have the names of their hosts, and their places.
     fn of_shape(&self, shape: &Shape) -> String {
         let mut text = format!("[fabric]\ntopology = {{ {} }}\n", shape.topology);
-        let digits = (shape.nodes.len() - 1).to_string().len();
-        for (node, (host, nics)) in shape.nodes.iter().enumerate() {
+        let mut names = BTreeSet::new();
+        for (place, (host, nics)) in shape.nodes.iter().enumerate() {
             let of = &self.hosts[*host];
-            let _ = write!(
-                text,
-                "\n# {}\n[[node]]\nname = \"n{node:0digits$}\"\nnics = [\n",
-                plain(&of.name)
-            );
+            let name = fresh(&plain(&of.name), &names);
+            let _ = write!(text, "\n[[node]]\nname = \"{name}\"\nplace = {place}\nnics = [\n");
+            names.insert(name);
             for nic in nics {
                 let nic = &of.nics[*nic];
                 let _ = writeln!(text, "    {{ name = {:?}, mac = \"{}\" }},", nic.name, nic.mac);
