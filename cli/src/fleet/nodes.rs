@@ -153,6 +153,7 @@ impl Fleet {
     ) -> Vec<(String, Result<T, Failure>)> {
         let held: usize = self.members.iter().map(|member| member.launcher.descriptors()).sum();
         let keep = held <= KEPT;
+        let patience = self.members.iter().map(|member| member.patience).max().unwrap_or(PATIENCE);
         let members: Vec<Mutex<&mut Member>> =
             self.members.iter_mut().filter(|m| which(&m.name)).map(Mutex::new).collect();
         let answers: Vec<Mutex<Option<Result<T, Failure>>>> =
@@ -184,7 +185,7 @@ impl Fleet {
                 scope.spawn(move || work(&answered));
             }
             drop(answered);
-            name_silent(asked, &arrived);
+            name_silent(asked, &arrived, patience);
         });
         let names = members
             .iter()
@@ -196,7 +197,7 @@ impl Fleet {
 }
 
 /// Says once which nodes do not answer, if none does for a while, and returns when all have answered.
-fn name_silent(mut asked: BTreeSet<String>, arrived: &mpsc::Receiver<String>) {
+fn name_silent(mut asked: BTreeSet<String>, arrived: &mpsc::Receiver<String>, patience: Duration) {
     let mut said = false;
     loop {
         match arrived.recv_timeout(SILENT) {
@@ -204,8 +205,8 @@ fn name_silent(mut asked: BTreeSet<String>, arrived: &mpsc::Receiver<String>) {
             Err(mpsc::RecvTimeoutError::Timeout) if said => {}
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 let names = output::hostlist(&asked);
-                let longest = PATIENCE.as_secs();
-                fail::say(&format!("{names}: no answer yet; waits {longest} s at most"));
+                let longest = patience.as_secs();
+                fail::say(&format!("{names}: no answer yet; waits {longest} s for each at most"));
                 said = true;
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => return,

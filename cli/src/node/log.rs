@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use super::connection::NodeArgs;
-use super::monitor::line;
+use super::monitor;
 use crate::fail::{Code, Failure};
 use crate::output;
 
@@ -24,11 +24,7 @@ impl Log {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
         for event in self.node.connect()?.events(self.last)?.events {
-            if json {
-                output::json_line(&mut out, &event)?;
-            } else {
-                writeln!(out, "{}", output::plain(&line(&event)))?;
-            }
+            monitor::write(&mut out, &event, json)?;
         }
         out.flush()?;
         Ok(Code::Fine)

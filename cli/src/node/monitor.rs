@@ -21,20 +21,23 @@ impl Monitor {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let mut out = output::stdout();
         for event in self.node.connect()?.monitor()? {
-            let event = event?;
-            if json {
-                output::json_line(&mut out, &event)?;
-            } else {
-                writeln!(out, "{}", output::plain(&line(&event)))?;
-            }
+            write(&mut out, &event?, json)?;
             out.flush()?;
         }
         Ok(Code::Fine)
     }
 }
 
+/// Writes one event on a line.
+pub fn write(out: &mut impl Write, event: &Event, json: bool) -> std::io::Result<()> {
+    if json {
+        return output::json_line(out, event);
+    }
+    writeln!(out, "{}", output::plain(&line(event)))
+}
+
 /// One event as text: `2024-10-04 12:34:56.789Z WARNING link eth0: no carrier`, the time in UTC.
-pub fn line(event: &Event) -> String {
+fn line(event: &Event) -> String {
     let alert = match event.alert {
         Alert::Info => "",
         Alert::Warning => "WARNING ",

@@ -188,7 +188,7 @@ fn wrong_arguments_are_told_with_what_is_possible() {
         (&["--transit-buffer", "3G"], "such as 64M,1000ms"),
         (&["--transit-buffer", "64M,0ms"], "a time from 1us to 60s"),
         (&["--transit-buffer", "64M", "--model", "wormhole"], "nodes drop nothing"),
-        (&["--strategies", "dro"], "--strategies: `dro`"),
+        (&["--strategies", "dro"], "--strategies: `dro`: `dro` is not a routing strategy"),
         (&["--fail", "s99"], "s99"),
         (&["--loads", "0"], "expected more than 0"),
         (&["--loads=-1"], "expected more than 0"),

@@ -104,3 +104,33 @@ impl Elsewhere {
         [ceased, begun]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn other(node: &str) -> OtherLine {
+        OtherLine { node: node.into(), age_ms: 0 }
+    }
+
+    #[test]
+    fn a_node_differs_after_five_seconds_and_ceases_once() {
+        let mut plans = Elsewhere::default();
+        assert!(!plans.take_news());
+        plans.hear(0, Mac([2; 6]), [1; 8], 1000);
+        assert!(plans.take_news() && !plans.take_news(), "each word is news once");
+        plans.hear(1, Mac([2; 6]), [1; 8], 1000);
+        assert!(!plans.take_news(), "the same plan again");
+        let none: [Vec<String>; 2] = Default::default();
+        assert_eq!(plans.compare(1000, &[other("n1")]), none);
+        assert!(plans.take_news(), "as long as somebody differs");
+        assert_eq!(plans.compare(5999, &[other("n1")]), none);
+        assert_eq!(plans.compare(6000, &[other("n1")]), [vec![], vec!["n1".to_owned()]]);
+        assert_eq!(plans.compare(9000, &[other("n1")]), none);
+        assert_eq!(plans.compare(9001, &[]), [vec!["n1".to_owned()], vec![]]);
+        assert_eq!(plans.compare(9002, &[]), none);
+        // One that differed for a moment, as while plans change, is no event.
+        plans.compare(10_000, &[other("n2")]);
+        assert_eq!(plans.compare(11_000, &[]), none);
+    }
+}

@@ -17,17 +17,15 @@ pub(crate) fn own(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
     let mut found = plans(plan, &answers);
     found.extend(vlans(&answers));
     for (node, status) in &answers {
-        let said = |seen: String, remedy: String| Suspect {
-            seen,
-            remedy,
-            ..suspect(Kind::Node, (*node).to_owned())
+        let said = |seen: String, remedy: String| {
+            Suspect::new(Kind::Node, (*node).to_owned(), seen, remedy)
         };
         if let Some(fault) = &status.fault {
             let remedy = format!("`journalctl -u tressed` on {node}");
             found.push(said(fault.clone(), remedy));
         } else if !status.in_sync && status.generation.is_some() {
             let remedy = format!("`tresse diff` on {node} says what; it is repaired by itself");
-            found.push(said("its kernel is not as planned".into(), remedy));
+            found.push(said("its kernel differs from its plan".into(), remedy));
         }
         for line in &status.drift {
             let remedy = format!("remove it on {node}: {} {}", line.kind, line.object);
@@ -35,8 +33,9 @@ pub(crate) fn own(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
         }
         for line in &status.foreign {
             let seen = format!("hears another fabric at {}, from {}", line.nic, line.mac);
-            let remedy =
-                format!("`tresse cables` on {node}: a cable, or two fabrics on one switch");
+            let remedy = format!(
+                "`tresse cables` on {node} says whether a cable is in the wrong place; else two fabrics share a switch"
+            );
             found.push(said(seen, remedy));
         }
     }
@@ -55,26 +54,20 @@ fn plans(plan: &Plan, answers: &[(&str, &Status)]) -> Vec<Suspect> {
             with.entry(generation).or_default().push(node);
         }
     }
-    let all = answers.len();
-    with.into_iter()
-        .map(|(generation, nodes)| {
-            let names = collapse(&nodes).join(",");
-            let (seen, remedy) = match nodes.len() == all {
-                _ if generation == NONE => {
-                    (format!("{names} has no plan"), "`tresse rollout FILE`".to_owned())
-                }
-                true => (
-                    "all nodes that answered have it, and not that of the file".to_owned(),
-                    "`tresse rollout FILE` installs the file's; or name the file that is in force"
-                        .into(),
-                ),
-                false => {
-                    (format!("{names} has it, others do not"), "`tresse rollout FILE`".to_owned())
-                }
-            };
-            Suspect { seen, remedy, ..suspect(Kind::Plan, generation.to_owned()) }
-        })
-        .collect()
+    let told = |(generation, nodes): (&str, Vec<&str>)| {
+        let names = collapse(&nodes).join(",");
+        let rollout = "`tresse rollout FILE`";
+        let (seen, remedy) = if generation == NONE {
+            (format!("{names} has no plan"), rollout.to_owned())
+        } else if nodes.len() == answers.len() {
+            let seen = "all nodes that answered have it, and not that of the file".to_owned();
+            (seen, format!("{rollout} installs the file's; or name the file that is in force"))
+        } else {
+            (format!("{names} has it, others do not"), rollout.to_owned())
+        };
+        Suspect::new(Kind::Plan, generation.to_owned(), seen, remedy)
+    };
+    with.into_iter().map(told).collect()
 }
 
 fn vlans(answers: &[(&str, &Status)]) -> Vec<Suspect> {
@@ -92,29 +85,12 @@ fn vlans(answers: &[(&str, &Status)]) -> Vec<Suspect> {
             }
         }
     }
-    by.into_iter()
-        .map(|(vid, nodes)| Suspect {
-            since: dated.get(&vid).copied(),
-            seen: format!("out of use on {}: frames went in a circle", collapse(&nodes).join(",")),
-            remedy: format!(
-                "look at {}; then `tresse unfuse {vid}` on these nodes",
-                links.get(&vid).map_or("its cables", String::as_str)
-            ),
-            ..suspect(Kind::Vlan, vid.to_string())
-        })
-        .collect()
-}
-
-const fn suspect(kind: Kind, object: String) -> Suspect {
-    Suspect {
-        kind,
-        object,
-        since: None,
-        count: 0,
-        pairs: 0,
-        cut: 0,
-        unprotected: 0,
-        seen: String::new(),
-        remedy: String::new(),
-    }
+    let told = |(vid, nodes): (u16, Vec<&str>)| {
+        let seen = format!("out of use on {}: frames went in a circle", collapse(&nodes).join(","));
+        let links = links.get(&vid).map_or("its cables", String::as_str);
+        let remedy = format!("look at {links}; then `tresse unfuse {vid}` on these nodes");
+        let since = dated.get(&vid).copied();
+        Suspect { since, ..Suspect::new(Kind::Vlan, vid.to_string(), seen, remedy) }
+    };
+    by.into_iter().map(told).collect()
 }

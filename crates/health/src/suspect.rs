@@ -58,3 +58,10 @@ pub struct Suspect {
     /// What to do.
     pub remedy: String,
 }
+
+impl Suspect {
+    /// A suspect of which no date and no pair is known.
+    pub(crate) const fn new(kind: Kind, object: String, seen: String, remedy: String) -> Self {
+        Self { kind, object, since: None, count: 0, pairs: 0, cut: 0, unprotected: 0, seen, remedy }
+    }
+}

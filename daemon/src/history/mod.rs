@@ -39,7 +39,7 @@ impl History {
         if self.events.len() > KEPT {
             self.events.pop_front();
         }
-        self.file.append(event, &self.events);
+        self.file.append(&self.events);
     }
 
     /// The last `n` events, or all that are kept, oldest first.

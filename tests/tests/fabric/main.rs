@@ -110,6 +110,7 @@ const ROUTED: &[Tests] = &[
     reflect::ROUTED,
     verdict::TESTS,
     names::TESTS,
+    counters::ROUTED,
 ];
 
 fn main() {

@@ -82,6 +82,7 @@ fn programs_are_run_as_on_a_host() {
     let shown: BTreeSet<&str> = shown.iter().filter_map(|link| link["ifname"].as_str()).collect();
     assert_eq!(interfaces, shown);
     assert!(interfaces.contains("tresse0"), "{interfaces:?}");
+    assert_eq!(lab.verb(&["exec", "n1", "--", "hostname"]), ("n1\n".to_owned(), true));
     let (said, answered) = lab.verb(&["exec", "n1", "--", "ping", "-c", "1", "-W", "5", "n3"]);
     assert!(answered, "{said}");
     let run = |program: &str| {

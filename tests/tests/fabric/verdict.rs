@@ -47,10 +47,23 @@ fn names_what_is_at_fault() {
         if named { Ok(()) } else { Err(format!("{:?}", status.others)) }
     };
     eventually("its neighbour says so", 60, neighbour);
+    // Then it becomes part of another fabric.
+    let other = Planned::new(&RING.replace("\"t\"", "\"u\""), &Lock::default());
+    lab.apply(NodeId(4), &other);
+    eventually("both neighbours hear it", 60, || {
+        let nics = [0, 3].map(|node| {
+            let foreign = lab.status(NodeId(node)).unwrap().foreign;
+            foreign.into_iter().map(|line| line.nic).collect::<Vec<_>>()
+        });
+        if nics == [["eth0"], ["eth1"]] { Ok(()) } else { Err(format!("{nics:?}")) }
+    });
 }
 
 fn remembers_a_lost_cable() {
     let lab = Lab::up(RING, &[RESTART]);
+    // Where no cluster file is named it is that of the lab.
+    let (said, traced) = lab.verb(&["exec", "n1", "--", "tresse", "trace", "n1", "n3"]);
+    assert!(traced && said.starts_with("n1 ("), "{said}");
     lab.verb(&["fail", "n1-n2"]);
     let suspects = expect(&lab, 1, &[("cable", "n1:eth1-n2:eth0")]);
     assert!(suspects[0]["pairs"].as_u64().unwrap() >= 2, "{suspects:?}");

@@ -250,6 +250,12 @@ fn missing_is_no_interface_no_carrier_or_nobody() {
     assert_eq!(down, (Verdict::Missing, "no carrier".into(), false));
     let silent = with(&|i| i[0].signs.clear());
     assert_eq!(silent, (Verdict::Missing, "carrier, but nothing is received".into(), false));
+    let stranger = "02:00:00:00:00:99".parse().unwrap();
+    let foreign = with(&|i| {
+        i[0].signs = vec![Sign::Announcement { mac: stranger, foreign: true }];
+    });
+    let words = format!("{stranger} of another fabric is heard, and nobody of this one");
+    assert_eq!(foreign, (Verdict::Missing, words, false));
     let early = with(&|i| {
         i[0].signs.clear();
         i[0].patient = false;
