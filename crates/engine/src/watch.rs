@@ -75,17 +75,20 @@ impl Engine {
         [&self.paths.held, &self.paths.suspected].map(|of| paths_by(plan, of))
     }
 
-    /// The interfaces of watched paths that may be used for sending: with carrier, on proven VLANs.
+    /// The interfaces of watched paths that may be used for sending: with carrier, on proven VLANs. A VLAN whose tree has
+    /// changed is to be proven anew; until then the plan before goes on using it, and it is watched.
     fn sendable(&self, current: &Prepared) -> BTreeMap<String, SendingInterface> {
-        let gates = self.gates(current);
+        let mut gates = self.gates(current);
+        let before = self.held_plan().map(|old| self.gates(&old)).unwrap_or_default();
+        gates.extend(before.into_iter().filter(|(_, gate)| *gate == Gate::Open));
         let paths = current.watches.paths().iter().filter(|watch| !watch.arrival.is_empty());
         let names: BTreeSet<&String> =
             paths.flat_map(|watch| [&watch.nexthop.interface, &watch.arrival]).collect();
         let interface = |name: &String| {
             let vid = current.interfaces.get(name)?.vid;
-            let open = Gate::of(&gates, vid) == Gate::Open;
             let link = self.view.as_ref()?.observed.links.get(name)?;
             let mac = mac_of(current, name)?;
+            let open = Gate::of(&gates, vid) == Gate::Open;
             (open && self.usable(name)).then_some(SendingInterface { ifindex: link.index, mac })
         };
         names.into_iter().filter_map(|name| Some((name.clone(), interface(name)?))).collect()

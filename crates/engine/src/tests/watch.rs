@@ -7,6 +7,7 @@ use tresse_base::units::Prefix;
 use tresse_frame::records::Origin;
 use tresse_liveness::records::Report;
 use tresse_plan::Plan;
+use tresse_plan::lock::Lock;
 use tresse_reconcile::{METRIC_BACKUP, METRIC_ICMP, METRIC_PRIMARY, Observed};
 use tresse_slice::watch::{Crossing, Watch, Watches};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
@@ -393,4 +394,33 @@ fn broken_paths_of_the_old_plan_are_not_used_while_plans_change() {
     host.settle();
     assert!(!host.disk.in_transition);
     assert_eq!(host.disk.broken, BTreeSet::new());
+}
+
+/// The plan before goes on using a VLAN whose tree has grown, until the new tree is proven. Without sessions meanwhile
+/// all its paths would count as broken, and those who join paths would take their routes away.
+#[test]
+fn a_vlan_whose_tree_has_grown_is_watched_until_it_is_proven_anew() {
+    let mesh = |rows| {
+        let kind = TopologyShape::Mesh { dims: vec![3, rows] };
+        Cluster::generated(kind, 1, 1, Strategy::Pdor, 2)
+    };
+    let old = Plan::build(mesh(2)).unwrap();
+    let new = Plan::build_with(mesh(3), &old.lock(&Lock::default())).unwrap();
+    let [old, new] = [&old, &new].map(|of| plan(of, NodeId(1)));
+    let grown = |(name, now): (&String, &crate::PlannedInterface)| {
+        let before = old.interfaces.get(name)?;
+        (before.vid == now.vid && before.digest != now.digest).then(|| name.clone())
+    };
+    let grown: Vec<String> = new.interfaces.iter().filter_map(grown).collect();
+    assert!(!grown.is_empty());
+    let mut host = Host::new(true);
+    settled(&old, &mut host);
+    assert!(host.apply(&new).unwrap().is_ok());
+    assert_eq!(host.watching.generation, new.digest());
+    let unproven = host.engine.status(host.now).unproven;
+    for name in grown {
+        let vid = new.interfaces[&name].vid.unwrap().0;
+        assert!(unproven.contains(&vid), "{vid}: {unproven:?}");
+        assert!(host.watching.interfaces.contains_key(&name), "{name}");
+    }
 }
