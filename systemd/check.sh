@@ -30,8 +30,10 @@ bad() {
 
 # verify wants the program of ExecStart to exist; the rest of the unit is as shipped.
 program=${1:-$(command -v true)}
-sed "s,^ExecStart=[^ ]*,ExecStart=$program," tressed.service >"$work/tressed.service"
-said=$(systemd-analyze verify --man=no "$work/tressed.service" 2>&1) || bad "systemd-analyze verify"
+for unit in tressed.service tresse-wait-online.service; do
+    sed "s,^ExecStart=[^ ]*,ExecStart=$program," $unit >"$work/$unit"
+done
+said=$(systemd-analyze verify --man=no "$work"/tress*.service 2>&1) || bad "systemd-analyze verify"
 [ -z "$said" ] || bad "systemd-analyze verify: $said"
 
 catalog=$work/root/usr/lib/systemd/catalog

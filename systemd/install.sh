@@ -19,6 +19,7 @@ manifest() {
 0755 $TARGET/tressed $PREFIX/bin/tressed
 0644 $library $PREFIX/lib/libtresse_mpi.so
 0644 systemd/tressed.service $PREFIX/lib/systemd/system/tressed.service
+0644 systemd/tresse-wait-online.service $PREFIX/lib/systemd/system/tresse-wait-online.service
 0644 systemd/tressed.catalog $PREFIX/lib/systemd/catalog/tressed.catalog
 0644 systemd/sysusers.conf $PREFIX/lib/sysusers.d/tresse.conf
 0644 systemd/tmpfiles.conf $PREFIX/lib/tmpfiles.d/tresse.conf
@@ -84,7 +85,7 @@ do_install() {
     manifest | while read -r mode source destination; do
         case $source in
         *.service)
-            sed "s,/usr/bin/tressed,$PREFIX/bin/tressed," "$source" >"$work/unit"
+            sed "s,/usr/bin/tress,$PREFIX/bin/tress," "$source" >"$work/unit"
             put "$mode" "$work/unit" "$destination"
             ;;
         *) put "$mode" "$source" "$destination" ;;

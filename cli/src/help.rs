@@ -16,14 +16,14 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Run",
         &[
-            "apply", "confirm", "rollback", "withdraw", "reload", "rollout", "replace", "drain",
-            "undrain", "pin", "weight", "unpin",
+            "up", "apply", "confirm", "rollback", "withdraw", "reload", "rollout", "replace",
+            "drain", "undrain", "pin", "weight", "unpin",
         ],
     ),
     (
         "Look",
         &[
-            "status", "failures", "diff", "counters", "log", "monitor", "top", "cables",
+            "status", "wait", "failures", "diff", "counters", "log", "monitor", "top", "cables",
             "discover", "remap", "macs",
         ],
     ),

@@ -40,6 +40,8 @@ pub enum Verb {
     Withdraw(node::Withdraw),
     /// Make the daemon read and apply its configured cluster file again.
     Reload(node::Reload),
+    /// Draft, check and install a plan on hosts that are cabled.
+    Up(fleet::Up),
     /// Install one plan on all nodes, or on none.
     Rollout(fleet::Rollout),
     /// Let a spare take a failed node's place, on all nodes or none
@@ -56,6 +58,8 @@ pub enum Verb {
     Unpin(node::Unpin),
     /// Show which plan this node has, and whether all of it works.
     Status(node::Status),
+    /// Return once this node's plan is in the kernel and others answer.
+    Wait(node::Wait),
     /// List what is broken, what goes round it, and what is cut off.
     Failures(node::Failures),
     /// Show where the kernel differs from this node's part of the plan.
@@ -128,6 +132,7 @@ impl Verb {
             Self::Rollback(verb) => verb.run(json),
             Self::Withdraw(verb) => verb.run(json),
             Self::Reload(verb) => verb.run(json),
+            Self::Up(verb) => verb.run(json),
             Self::Rollout(verb) => verb.run(json),
             Self::Replace(verb) => verb.run(json),
             Self::Drain(verb) => verb.run(json),
@@ -136,6 +141,7 @@ impl Verb {
             Self::Weight(verb) => verb.run(json),
             Self::Unpin(verb) => verb.run(json),
             Self::Status(verb) => verb.run(json),
+            Self::Wait(verb) => verb.run(json),
             Self::Failures(verb) => verb.run(json),
             Self::Diff(verb) => verb.run(json),
             Self::Counters(verb) => verb.run(json),

@@ -38,6 +38,8 @@ pub struct Kind {
     topology: &'static str,
     /// Its cluster file's `routing`.
     routing: &'static str,
+    /// A cluster file of which it has the `[[link]]` tables; or nothing.
+    links: &'static str,
     vlans: bool,
     sets: Sets,
 }
@@ -70,6 +72,7 @@ pub const KINDS: &[Kind] = &[
     random("pmesh-4x4", PMESH_4X4),
     Kind { sets: Sets::SwitchPairs, ..random("pmesh-4x4-switches", PMESH_4X4) },
     Kind { routing: "paths = 2", ..random("flat24", "kind = \"fnn\", wiring = FLAT24") },
+    Kind { links: CABLED_7, ..random("cabled-7", "kind = \"explicit\"") },
     vlans("torus-3x3", "kind = \"torus\", dims = [3, 3]", DOR),
     vlans("mesh-3x3", "kind = \"mesh\", dims = [3, 3]", DOR),
     vlans("torus-4x4", "kind = \"torus\", dims = [4, 4]", DOR),
@@ -83,6 +86,8 @@ pub const KINDS: &[Kind] = &[
 
 /// 24 nodes of three NICs on six switches.
 const FLAT24: &str = include_str!("../../configs/flat24.fnn");
+/// Seven nodes cabled at random.
+const CABLED_7: &str = include_str!("../../configs/cabled-7.toml");
 const IRREGULAR_8: &str =
     "kind = \"irregular\", switches = 8, nodes_per_switch = 1, seed = 1, ports = 6";
 const IRREGULAR_16: &str =
@@ -93,7 +98,7 @@ const UPDOWN: &str = "strategy = \"updown\", lossless = true, paths = 2";
 const PMESH_4X4: &str = "kind = \"pmesh\", dims = [4, 4]";
 
 const fn random(name: &'static str, topology: &'static str) -> Kind {
-    Kind { name, topology, routing: "", vlans: false, sets: Sets::Random }
+    Kind { name, topology, routing: "", links: "", vlans: false, sets: Sets::Random }
 }
 
 const fn vlans(name: &'static str, topology: &'static str, routing: &'static str) -> Kind {
@@ -114,10 +119,11 @@ pub struct Row {
 /// # Errors
 /// The lab cannot be built, or a part cannot be made to fail: nothing more can be tried.
 pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, String> {
-    let Kind { name, topology, routing, sets, .. } = *kind;
+    let Kind { name, topology, routing, links, sets, .. } = *kind;
     let topology = topology.replace("FLAT24", &format!("{FLAT24:?}"));
     let fabric = format!("name = \"several\", topology = {{ {topology} }}");
-    let text = format!("fabric = {{ {fabric} }}\nrouting = {{ {routing} }}\n");
+    let links = links.find("[[link]]").map_or("", |at| &links[at..]);
+    let text = format!("fabric = {{ {fabric} }}\nrouting = {{ {routing} }}\n{links}");
     let bfd = if pace::is_emulated() { "1000" } else { "100" };
     let lab = Lab::up(LAB, Planned::new(&text, &Lock::default())?, &["--bfd-ms", bfd])?;
     lab.settled()?;

@@ -1,13 +1,13 @@
 //! `tresse discover`: drafts a cluster file from the LLDP frames that the nodes receive from switches and from each
 //! other, and from the tables of the switches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tresse_control::{Client, FORMAT};
+use tresse_control::{Client, FORMAT, NeighbourList};
 use tresse_mapping::draft::{Discovered, Drafted};
 use tresse_mapping::host::{self, DiscoveredHost};
 use tresse_mapping::wires::Wires;
@@ -15,7 +15,7 @@ use tresse_mapping::without::Without;
 use tresse_switches::{Source, SourceError};
 
 use super::nodes::{Fleet, FleetArgs};
-use crate::fail::{Code, Failure};
+use crate::fail::{self, Code, Failure};
 use crate::output;
 
 /// How often nodes introduce themselves, as a frame may be lost.
@@ -24,7 +24,7 @@ const ROUNDS: usize = 2;
 const WAIT: Duration = Duration::from_secs(1);
 
 /// Where the cables are to be seen: nodes and switches to ask.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Sources {
     /// A directory with a file for each switch, of its name, with what its command for LLDP neighbours printed, that for
     /// its MAC table, or both.
@@ -60,21 +60,11 @@ pub struct Discover {
 impl Discover {
     /// Asks every node, and prints or writes the draft of the cluster file.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let mut names = Vec::new();
-        for text in &self.nodes {
-            let more = expand(text)?;
-            names.extend(more.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
-        }
+        let names = expand_each(&self.nodes)?;
         let names = if names.is_empty() { names } else { self.fleet.without(names)? };
-        let mut hosts = Vec::new();
-        // If one fails, all fail, because the draft would lack the cables of that node.
-        for (name, answer) in self.sources.hear(self.fleet.fleet(names, None))? {
-            let failed = |f: Failure| Failure::new(f.code, format!("{name}: {}", f.message));
-            hosts.push(answer.map_err(failed)?);
-        }
+        let hosts = self.sources.hosts(self.fleet.fleet(names, None))?;
         let wires = self.sources.wires(&hosts, Vec::new())?;
-        let draft = Discovered::of(&hosts, &wires).draft();
-        let draft = draft.map_err(|e| Failure::new(Code::Fault, e.to_string()))?;
+        let draft = draft(&hosts, &wires)?;
         if let Some(path) = &self.output {
             create(path, &draft)?;
         }
@@ -104,6 +94,22 @@ pub fn create(path: &Path, text: &str) -> Result<(), Failure> {
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(wrong)
 }
 
+/// The draft of a cluster file for these hosts and wires.
+pub fn draft(hosts: &[DiscoveredHost], wires: &Wires) -> Result<String, Failure> {
+    let draft = Discovered::of(hosts, wires).draft();
+    draft.map_err(|e| Failure::new(Code::Fault, e.to_string()))
+}
+
+/// The names of several texts, each once.
+pub fn expand_each(texts: &[String]) -> Result<Vec<String>, Failure> {
+    let mut names: Vec<String> = Vec::new();
+    for text in texts {
+        let more = expand(text)?.into_iter().filter(|name| !names.contains(name));
+        names.extend(more.collect::<Vec<_>>());
+    }
+    Ok(names)
+}
+
 pub fn expand(text: &str) -> Result<Vec<String>, Failure> {
     tresse_base::hostlist::expand_all(text)
         .map_err(|e| Failure::new(Code::Usage, format!("`{text}`: {e}")))
@@ -129,11 +135,38 @@ impl Sources {
         }
         std::thread::sleep(WAIT);
         let lists = fleet.each(|_| true, Client::neighbours).into_iter();
-        let heard = |(name, list): (String, Result<_, Failure>)| {
-            let host = list.map(|list| host::host(&name, &list, &wanted));
+        let mut alone: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+        let heard = |(name, list): (String, Result<NeighbourList, Failure>)| {
+            let host = list.map(|mut list| {
+                // A NIC that is named is used, whatever it carries.
+                for nic in list.nics.extract_if(.., |n| only.is_none() && n.management.is_some()) {
+                    let why = nic.management.unwrap_or_default();
+                    alone.entry((nic.name, why)).or_default().push(name.clone());
+                }
+                host::host(&name, &list, &wanted)
+            });
             (name, host)
         };
-        Ok(lists.map(heard).collect())
+        let hosts = lists.map(heard).collect();
+        for ((nic, why), hosts) in alone {
+            let hosts = output::hostlist(&hosts);
+            fail::say(&format!("{nic} of {hosts} is left alone: {why} (--nics names NICs to use)"));
+        }
+        Ok(hosts)
+    }
+
+    /// What all nodes hear. If one fails, all fail, because a draft would lack the cables of that node.
+    pub fn hosts(&self, fleet: Fleet) -> Result<Vec<DiscoveredHost>, Failure> {
+        let host = |(name, answer): (String, Heard)| {
+            answer.map_err(|f| Failure::new(f.code, format!("{name}: {}", f.message)))
+        };
+        self.hear(fleet)?.into_iter().map(host).collect()
+    }
+
+    /// The same, but for these NICs.
+    pub fn leave_out(&mut self, nics: &[String]) {
+        let names: Vec<String> = self.without.iter().chain(nics).cloned().collect();
+        self.without = Some(names.join(",")).filter(|names| !names.is_empty());
     }
 
     fn without(&self) -> Result<Without, Failure> {

@@ -1,10 +1,10 @@
 //! `tresse status --all`: asks all nodes at once, and names what is at fault.
 
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tresse_control::{FORMAT, Status};
+use tresse_control::{Client, FORMAT, Status};
 use tresse_health::{Report, Suspect, suspects};
 
 use super::nodes::FleetArgs;
@@ -15,6 +15,10 @@ use crate::output::{self, count, plain};
 
 /// How long a node may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long sessions may take to come up, and how often that is looked at.
+const SETTLED: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(300);
 
 /// A node in the answer of `--json`.
 #[derive(Debug, Serialize)]
@@ -81,6 +85,22 @@ pub fn all(args: &FleetArgs, files: &ClusterArgs, json: bool) -> Result<Code, Fa
         (0, false) => Code::Fault,
         (0, true) => Code::Fine,
     })
+}
+
+/// The same after a rollout, once the sessions between nodes are up or [`SETTLED`] has passed.
+pub fn settled(args: &FleetArgs, files: &ClusterArgs, json: bool) -> Result<Code, Failure> {
+    let plan = files.plan()?;
+    let mut fleet = args.fleet(args.nodes(plan.cluster())?, Some(plan.cluster()));
+    let until = Instant::now() + SETTLED;
+    let is_up = |status: &Status| !status.changing && status.sessions_up == status.sessions;
+    while Instant::now() < until {
+        let said = fleet.each(|_| true, Client::status);
+        if said.iter().all(|(_, status)| status.as_ref().is_ok_and(is_up)) {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    all(args, files, json)
 }
 
 fn summary(out: &mut impl Write, reports: &[Report], silent: usize, fine: bool) -> io::Result<()> {

@@ -11,6 +11,7 @@ pub mod remedy;
 mod replace;
 mod rollout;
 mod said;
+mod up;
 
 pub use discover::Discover;
 pub use launcher::Launcher;
@@ -18,3 +19,4 @@ pub use nodes::FleetArgs;
 pub use remap::Remap;
 pub use replace::Replace;
 pub use rollout::Rollout;
+pub use up::Up;

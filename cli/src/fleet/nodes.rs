@@ -50,7 +50,7 @@ const SRUN: &[&str] =
 /// Arguments of the verbs for many nodes: by which launcher to reach the nodes, and which nodes to
 /// leave out. `L` is what `--launcher` can choose from: the verbs that move files have one choice
 /// more.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct FleetArgs<L: ValueEnum + Send + Sync + 'static = Launcher> {
     /// How nodes are reached.
     #[arg(long, value_enum, default_value = "ssh")]

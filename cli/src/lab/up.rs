@@ -30,6 +30,9 @@ pub struct Up {
     /// Set up the nodes with iproute2 commands, without daemons.
     #[arg(long)]
     pub no_daemon: bool,
+    /// Cables and daemons without a plan, as `tresse up` and `tresse discover` find new machines.
+    #[arg(long, conflicts_with = "no_daemon")]
+    bare: bool,
     /// Leave daemons that die as they are. Otherwise they are started again after 5 s, as systemd does.
     #[arg(long)]
     no_restart: bool,
@@ -87,6 +90,7 @@ impl Up {
                 None => Shaping::None,
             },
             tressed: self.daemon()?,
+            bare: self.bare,
             supervisor: (!self.no_restart).then(std::env::current_exe).transpose()?,
             cluster: input::cluster_text(&self.cluster.file)?,
             lock: self.cluster.lock_text()?,

@@ -24,6 +24,7 @@ mod top;
 mod undrain;
 mod unfuse;
 mod unpin;
+mod wait;
 mod weight;
 mod withdraw;
 
@@ -49,5 +50,6 @@ pub use top::Top;
 pub use undrain::Undrain;
 pub use unfuse::Unfuse;
 pub use unpin::Unpin;
+pub use wait::Wait;
 pub use weight::Weight;
 pub use withdraw::Withdraw;

@@ -37,7 +37,7 @@ pub fn write(out: &mut impl Write, event: &Event, json: bool) -> std::io::Result
 }
 
 /// One event as text: `2024-10-04 12:34:56.789Z WARNING link eth0: no carrier`, the time in UTC.
-fn line(event: &Event) -> String {
+pub fn line(event: &Event) -> String {
     let alert = match event.alert {
         Alert::Info => "",
         Alert::Warning => "WARNING ",

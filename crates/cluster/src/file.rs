@@ -34,7 +34,8 @@ section! {
         switch: Vec<At<Switch>> = "[[switch]] with name = \"s00\"",
         /// Nodes of an explicit fabric; names of the hosts or overrides for generated ones, or nodes beside them.
         node: Vec<At<Node>> = "[[node]] with name = \"n00\"",
-        /// Cables between switches; beside a generated fabric they are added to it.
+        /// Cables between switches, or between nodes where an explicit fabric has no switches; beside a generated fabric they are added
+        /// to it.
         link: Vec<At<Link>> = "[[link]] with a = \"s00:23\", b = \"s01:24\"",
     }
 }
@@ -131,8 +132,8 @@ section! {
 section! {
     /// How paths are chosen.
     Routing, "[routing]" {
-        /// The strategy. Default: dor on mesh and torus, minimal on clos and fat-tree, xy where nodes route, direct on fnn,
-        /// stp elsewhere.
+        /// The strategy. Default: dor on mesh and torus, minimal on clos and fat-tree, xy where nodes route, shortest where their
+        /// cables are listed, direct on fnn, stp elsewhere.
         strategy: StrategyName = "strategy = \"stp\"",
         /// Paths per ordered pair of nodes: the primary and its backups.
         #[schemars(range(min = 1, max = limits::PATHS), extend("default" = 2))]
@@ -183,6 +184,8 @@ choice! {
         Xy = "xy",
         /// One switch between any two nodes: on fnn, and explicit without links.
         Direct = "direct",
+        /// Shortest paths through nodes: on explicit without switches.
+        Shortest = "shortest",
     }
 }
 
@@ -345,15 +348,14 @@ section! {
 }
 
 section! {
-    /// A cable between two switches, or several by hostlists.
+    /// A cable between two switches or two nodes, or several by hostlists.
     #[schemars(extend("required" = ["a", "b"]))]
     Link, "[[link]]" {
-        /// One end, `switch:port`, such as `s00:23`.
-        #[schemars(extend("pattern" = pattern::link_end()))]
-        a: String = "a = \"s00:23\"",
+        /// One end, `switch:port`, such as `s00:23`; in an explicit fabric without switches `node:nic`, such as `n1:eth0`, or a
+        /// list of these where one cable joins several NICs of two nodes.
+        a: LinkEnds = "a = \"s00:23\"",
         /// The other end.
-        #[schemars(extend("pattern" = pattern::link_end()))]
-        b: String = "b = \"s01:24\"",
+        b: LinkEnds = "b = \"s01:24\"",
         /// Line rate.
         #[schemars(extend("default" = "1G", "pattern" = pattern::RATE, "not" = pattern::not_rates()))]
         rate: String = "rate = \"1G\"",
@@ -366,19 +368,7 @@ pub(super) struct Prefixes(pub(super) Vec<At<String>>);
 
 impl Read for Prefixes {
     fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
-        match value.get_ref() {
-            DeValue::String(text) => Some(Self(vec![At {
-                value: text.to_string(),
-                span: value.span(),
-                key: value.span(),
-                whole: true,
-            }])),
-            DeValue::Array(_) => Read::read(value, found).map(Self),
-            _ => {
-                wrong_type("a prefix or a list of prefixes", value, None, found);
-                None
-            }
-        }
+        one_or_list(value, "a prefix or a list of prefixes", found).map(Self)
     }
 }
 
@@ -403,6 +393,51 @@ impl JsonSchema for Prefixes {
                 "allOf": [at_most_one(&v4), at_most_one(v6)],
             },
         ]})
+    }
+}
+
+/// One end of a cable, or a list: several NICs of one node.
+#[derive(Debug, Clone)]
+pub(super) struct LinkEnds(pub(super) Vec<At<String>>);
+
+impl Read for LinkEnds {
+    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
+        one_or_list(value, "an end or a list of ends", found).map(Self)
+    }
+}
+
+impl JsonSchema for LinkEnds {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "LinkEnds".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let end = json!({ "type": "string", "pattern": pattern::link_end() });
+        let nic = json!({ "type": "string", "pattern": pattern::nic_end() });
+        json_schema!({ "anyOf": [end, nic, { "type": "array", "items": nic, "minItems": 1 }] })
+    }
+}
+
+/// A text or a list of texts.
+fn one_or_list(
+    value: &Spanned<DeValue<'_>>,
+    what: &str,
+    found: &mut Found,
+) -> Option<Vec<At<String>>> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(vec![At {
+            value: text.to_string(),
+            span: value.span(),
+            key: value.span(),
+            whole: true,
+        }]),
+        DeValue::Array(_) => Read::read(value, found),
+        _ => {
+            wrong_type(what, value, None, found);
+            None
+        }
     }
 }
 

@@ -54,7 +54,7 @@ impl TopologyKind {
             TopologyShape::Mesh { .. } => Self::Mesh,
             TopologyShape::Torus { .. } => Self::Torus,
             TopologyShape::Clique { .. } => Self::Clique,
-            TopologyShape::Explicit => Self::Explicit,
+            TopologyShape::Explicit | TopologyShape::Cabled { .. } => Self::Explicit,
             TopologyShape::Irregular { .. } => Self::Irregular,
             TopologyShape::Fnn { .. } => Self::Fnn,
             TopologyShape::Pmesh { .. } => Self::Pmesh,
@@ -167,19 +167,29 @@ pub(super) fn rules_of_kinds() -> Value {
     };
     let strategy = |rule: Value| json!({ "properties": { "routing": { "properties": { "strategy": rule } } } });
     let cabled = json!({ "items": { "required": ["switch", "port"] } });
+    let plain = json!({ "items": { "not": { "anyOf": [
+        { "required": ["switch"] }, { "required": ["port"] },
+    ] } } });
+    let mut switched = strategy(json!({ "not": { "const": "shortest" } }));
+    switched["properties"]["switch"] = json!({ "minItems": 1 });
+    switched["properties"]["node"] = json!({
+        "minItems": 1,
+        "items": { "properties": { "nics": cabled }, "required": ["nics"] },
+    });
+    switched["required"] = json!(["switch", "node"]);
+    let mut direct = strategy(json!({ "const": "shortest" }));
+    direct["properties"]["node"] = json!({ "items": { "properties": { "nics": plain } } });
+    direct["properties"]["link"] = json!({ "minItems": 1 });
+    direct["required"] = json!(["link"]);
+    direct["not"] = json!({ "required": ["switch"] });
     json!([
         {
             "if": topology(of_kind(&["explicit"])),
-            "then": {
-                "properties": {
-                    "switch": { "minItems": 1 },
-                    "node": {
-                        "minItems": 1,
-                        "items": { "properties": { "nics": cabled }, "required": ["nics"] },
-                    },
-                },
-                "required": ["switch", "node"],
-            },
+            "then": { "anyOf": [switched, direct] },
+        },
+        {
+            "if": topology(json!({ "not": of_kind(&["explicit"]) })),
+            "then": strategy(json!({ "not": { "const": "shortest" } })),
         },
         {
             "if": topology(of_kind(&ROUTED)),

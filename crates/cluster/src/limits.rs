@@ -29,6 +29,8 @@ pub(super) const SLIM_FLY: u32 = 83;
 pub(super) const CABLES: u32 = 1 << 20;
 /// Nodes of a flat neighbourhood: the NIC of every pair is chosen beforehand.
 pub(super) const FLAT_NODES: usize = 2048;
+/// Nodes whose cables to each other the file lists: each has a table of the next hops of all pairs.
+pub(super) const CABLED_NODES: usize = 1024;
 /// Nodes on a switch.
 pub(super) const NODES_PER_SWITCH: u32 = 4096;
 /// NICs of a node; the last byte of a derived MAC.

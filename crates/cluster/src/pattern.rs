@@ -33,6 +33,11 @@ pub(super) fn link_end() -> String {
     format!("^{}:{}$", hostlist(), port_list())
 }
 
+/// `node:nic`, both hostlists.
+pub(super) fn nic_end() -> String {
+    format!(r"^{}:[!#$&(-.0-9;-Z^-~\[\]\s]+$", hostlist())
+}
+
 /// Ports as text.
 pub(super) fn ports() -> String {
     format!("^{}$", port_list())

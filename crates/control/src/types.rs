@@ -342,6 +342,10 @@ pub struct NicLine {
     pub up: bool,
     /// Does it have carrier?
     pub carrier: bool,
+    /// Why it is left alone when a fabric is drafted: it leads to whoever manages this host. Null: nothing does. Older
+    /// daemons leave it out.
+    #[serde(default)]
+    pub management: Option<String>,
     /// For how long untagged announcements could be received here; null if they cannot.
     pub listening_ms: Option<u64>,
     /// Senders of LLDP frames.

@@ -16,7 +16,7 @@ use tresse_reconcile::{Nexthop, is_force_forwarding};
 use tresse_topology::Hop;
 
 use super::healed::{Healed, HealedRoute, Seen, names_failure, origin};
-use super::known::{Known, Word, dark_places};
+use super::known::{Known, Word, dark_places, key_of};
 use super::prepared::Prepared;
 use super::schedule::Cause;
 use super::{Effect, Engine, Unsaved};
@@ -178,7 +178,8 @@ impl Engine {
                     continue;
                 }
                 let nexthop = |hop: Hop| {
-                    let mut nexthops = nexthops.get(&hop.to)?.1.nexthops.iter();
+                    let watch = nexthops.get(&key_of(plan, hop))?.1;
+                    let mut nexthops = watch.nexthops.iter();
                     let family = prefix.address.is_ipv4();
                     nexthops.find(|nexthop| nexthop.via.is_ipv4() == family).cloned()
                 };

@@ -138,8 +138,13 @@ impl Engine {
         let there = other.index.remaining.as_ref()?;
         let id = (0..there.nodes()).map(NodeId::from).find(|id| other.index.node(*id) == name)?;
         let to = there.hops(id).iter().map(|hop| other.index.node(hop.to));
-        let words: BTreeMap<&str, Word> = to.zip(words).collect();
-        let word = |hop: &Hop| words.get(plan.index.node(hop.to)).copied().unwrap_or_default();
+        // Of several cables to one node the worst word.
+        let mut of: BTreeMap<&str, Word> = BTreeMap::new();
+        for (name, word) in to.zip(words) {
+            let worst = of.entry(name).or_insert(word);
+            *worst = word.max(*worst);
+        }
+        let word = |hop: &Hop| of.get(plan.index.node(hop.to)).copied().unwrap_or_default();
         Some(remaining.hops(node).iter().map(word).collect())
     }
 
@@ -154,24 +159,29 @@ impl Engine {
         let used = self.used(plan, dark);
         let word = |(state, watch): &(HopState, &Watch)| (*state, silent.contains(&watch.id));
         let hops = remaining.hops(plan.id).iter();
-        hops.map(|hop| used.get(&hop.to).map(word).unwrap_or_default()).collect()
+        hops.map(|hop| used.get(&key_of(plan, *hop)).map(word).unwrap_or_default()).collect()
     }
 
-    /// By the node that they lead to: the watched path that this node sends by, and what is known of it. It is the first
+    /// By the hop that they are ([`key_of`]): the watched path that this node sends by, and what is known of it. It is the first
     /// of those that are not avoided, else the one that is best nevertheless.
     pub(super) fn used<'a>(
         &self,
         plan: &'a Prepared,
         dark: &BTreeSet<&str>,
-    ) -> BTreeMap<NodeId, (HopState, &'a Watch)> {
+    ) -> BTreeMap<(NodeId, usize), (HopState, &'a Watch)> {
         let (mut used, gates) = (BTreeMap::new(), self.gates(plan));
+        let by_hops = plan.index.goes_by_hops();
         for (watch, state) in plan.watches.paths().iter().zip(self.states(plan, dark)) {
             // No route uses a VLAN before it is proven.
             let vlan = plan.interfaces.get(&watch.nexthop.interface).and_then(|of| of.vid);
             if Gate::of(&gates, vlan) == Gate::Unproven {
                 continue;
             }
-            let best = used.entry(watch.id.dst).or_insert((state, watch));
+            let nic = match watch.wires.first() {
+                Some(Crossing::Out(_, nic)) if by_hops => *nic,
+                _ => 0,
+            };
+            let best = used.entry((watch.id.dst, nic)).or_insert((state, watch));
             if state.comes_before(best.0) {
                 *best = (state, watch);
             }
@@ -244,6 +254,12 @@ impl Engine {
 pub(super) fn dark_places(plan: &Prepared, dark: &BTreeSet<&str>) -> BTreeSet<usize> {
     let nics = (0..).map_while(|at| plan.index.parts.nic(plan.id, at));
     nics.enumerate().filter(|(_, (_, nic))| dark.contains(nic)).map(|(at, _)| at).collect()
+}
+
+/// The key of a hop among the watched paths: the node that it leads to, and where nodes route the NIC, as several cables may
+/// lead there.
+pub(super) fn key_of(plan: &Prepared, hop: Hop) -> (NodeId, usize) {
+    (hop.to, if plan.index.goes_by_hops() { hop.nic } else { 0 })
 }
 
 /// Is a node there, but by echoes alone, as its neighbours say?

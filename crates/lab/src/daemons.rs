@@ -85,9 +85,11 @@ pub fn configure(
     record: &LabState,
     options: &UpOptions,
 ) -> Result<(), DaemonError> {
-    write(&directory.cluster(), &options.cluster)?;
-    if let Some(lock) = &options.lock {
-        write(&directory.path.join("tresse.lock"), lock)?;
+    if !options.bare {
+        write(&directory.cluster(), &options.cluster)?;
+        if let Some(lock) = &options.lock {
+            write(&directory.path.join("tresse.lock"), lock)?;
+        }
     }
     for (index, node) in record.blueprint.nodes.iter().enumerate() {
         configure_one(directory, &node.name, options.engine.of_node(index), options)?;
@@ -125,15 +127,17 @@ fn configure_one(
     let own = directory.node(node);
     let state = own.join("state");
     fs::create_dir_all(&state).map_err(at(&state))?;
-    let cluster = directory.cluster();
     let mut text = format!(
-        "cluster = {cluster:?}\nnode = {node:?}\nengine = {engine:?}\nsource = {:?}\nsocket = {:?}\nstate_dir = {state:?}\n",
+        "engine = {engine:?}\nsource = {:?}\nsocket = {:?}\nstate_dir = {state:?}\n",
         options.source,
         directory.socket(node)
     );
     text += &format!("metrics = {:?}\n", own.join("metrics"));
-    if options.lock.is_some() {
-        text += &format!("lock = {:?}\n", directory.path.join("tresse.lock"));
+    if !options.bare {
+        text += &format!("cluster = {:?}\nnode = {node:?}\n", directory.cluster());
+        if options.lock.is_some() {
+            text += &format!("lock = {:?}\n", directory.path.join("tresse.lock"));
+        }
     }
     if let Some(path) = &options.key_file {
         text += &format!("key_file = {path:?}\n");
@@ -180,9 +184,11 @@ pub(crate) fn process(directory: &Directory, node: &str) -> Option<i32> {
 /// Waits until every daemon of a lab is ready: its kernel holds what the plan wants (in sync), each
 /// of its VLANs is proven (seen to deliver exactly one copy of a frame), and it has announced
 /// itself. The limit is 60 s plus 2 s per node; on a busy machine up to five minutes more.
+/// `bare`: without a plan a daemon is ready when it answers.
 pub fn wait(
     directory: &Directory,
     record: &LabState,
+    bare: bool,
     signals: &Signals,
 ) -> Result<(), DaemonError> {
     let nodes = &record.blueprint.nodes;
@@ -193,7 +199,8 @@ pub fn wait(
         signals.check()?;
         let states = run::parallel(&waiting, run::workers(), |&k| {
             let node = &nodes[k];
-            state(directory, &node.name, &record.blueprint.generation, node.announces)
+            let planned = (!bare).then_some((&*record.blueprint.generation, node.announces));
+            state(directory, &node.name, planned)
         });
         let late: Vec<(usize, String)> =
             waiting.iter().copied().zip(states).filter_map(|(k, s)| Some((k, s?))).collect();
@@ -225,7 +232,7 @@ fn dead<'a>(directory: &Directory, mut nodes: impl Iterator<Item = &'a str>) -> 
 }
 
 /// What a node still lacks; `None` when it is ready.
-fn state(directory: &Directory, node: &str, generation: &str, announces: usize) -> Option<String> {
+fn state(directory: &Directory, node: &str, planned: Option<(&str, usize)>) -> Option<String> {
     let mut client = match Client::connect(directory.socket(node)) {
         Ok(client) => client,
         Err(error) => return Some(error.to_string()),
@@ -237,6 +244,7 @@ fn state(directory: &Directory, node: &str, generation: &str, announces: usize) 
     if let Some(fault) = status.fault {
         return Some(fault);
     }
+    let (generation, announces) = planned?;
     if let Some(fused) = status.fused.first() {
         return Some(format!("{fused:?}"));
     }

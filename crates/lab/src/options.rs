@@ -14,6 +14,8 @@ pub struct UpOptions {
     pub shape: Shaping,
     /// The node daemon; `None` sets nodes up by iproute2 instead.
     pub tressed: Option<PathBuf>,
+    /// Daemons without a cluster file: what `tresse up` begins with.
+    pub bare: bool,
     /// The program `tresse`, which starts daemons again that die; `None`: nobody does.
     pub supervisor: Option<PathBuf>,
     /// Text of the cluster file, for the daemons.

@@ -211,8 +211,9 @@ fn build(
             Some(tresse) => supervise::start(directory, tresse, tressed)?,
             None => drop(daemons::start(directory, &record.blueprint.node_names(), tressed)?),
         }
-        progress("waiting for every node to be in sync");
-        daemons::wait(directory, record, signals)?;
+        let until = if options.bare { "to answer" } else { "to be in sync" };
+        progress(&format!("waiting for every node {until}"));
+        daemons::wait(directory, record, options.bare, signals)?;
     }
     Ok(())
 }

@@ -441,11 +441,13 @@ impl SessionTable {
     }
 
     /// Have the sessions of all paths to a peer, of which there are several, fallen silent? Then it is the peer
-    /// that may be at fault, and no path to it is better than another.
+    /// that may be at fault, and no path to it is better than another. Several cables to a neighbour that routes are lost
+    /// with it.
     fn is_all_silent(&self, id: PathId, now: Duration) -> bool {
         let all = PathId { rank: 0, ..id }..=PathId { rank: u32::MAX, ..id };
         let silent = |entry: &Entry| {
-            entry.session.is_some()
+            entry.path.nodes.is_none()
+                && entry.session.is_some()
                 && entry.verdict.is_known()
                 && entry.heard + self.timing.interval * 3 / 2 <= now
         };

@@ -4,16 +4,17 @@
 //! of 10,000 nodes has 100 million of them.
 
 use tresse_base::id::NodeId;
-use tresse_routing::xy::Xy;
+use tresse_routing::next_hops::NextHops;
+use tresse_routing::node_routing::NodeRouting;
 use tresse_topology::Hop;
 
 use crate::primaries::Primaries;
 
 /// The routes to node addresses that the nodes of a node-routed fabric install. Each names a nexthop by the NIC that
-/// sends and the NIC whose address and MAC the packet is sent to. Every lookup is O(dimensions).
+/// sends and the NIC whose address and MAC the packet is sent to. Every lookup is O(dimensions), or O(1) where the file lists the cables.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeRoutes<'a> {
-    xy: &'a Xy,
+    next_hops: &'a NextHops,
     backups: bool,
 }
 
@@ -31,14 +32,14 @@ impl Primaries {
     #[must_use]
     pub fn node_routes(&self) -> Option<NodeRoutes<'_>> {
         let backups = self.cluster.routing.paths > 1;
-        self.xy.as_ref().map(|xy| NodeRoutes::new(xy, backups))
+        self.next_hops.as_ref().map(|next_hops| NodeRoutes::new(next_hops, backups))
     }
 }
 
 impl<'a> NodeRoutes<'a> {
     /// Those of a strategy; `backups`: whether the plan has more than one path for each pair.
-    pub(crate) const fn new(xy: &'a Xy, backups: bool) -> Self {
-        Self { xy, backups }
+    pub(crate) const fn new(next_hops: &'a NextHops, backups: bool) -> Self {
+        Self { next_hops, backups }
     }
 }
 
@@ -49,27 +50,27 @@ impl NodeRoutes<'_> {
     /// If they are the same node.
     #[must_use]
     pub fn main(&self, at: NodeId, to: NodeId) -> Hop {
-        self.xy.hop(at, to)
+        self.next_hops.hop(at, to)
     }
 
     /// Fills `hops` with [`main`](Self::main) of every node to `to`, by node; the entry of `to` itself means nothing.
     pub fn main_of_all(&self, to: NodeId, hops: &mut Vec<Hop>) {
-        self.xy.hops_to(to, hops);
+        self.next_hops.hops_to(to, hops);
     }
 
     /// The nexthop of the backup route, which has a higher metric: the kernel uses it once the primary's nexthop is
     /// gone. `None` with `paths = 1`, and where no other NIC leads to `to`.
     #[must_use]
     pub fn backup(&self, at: NodeId, to: NodeId) -> Option<Hop> {
-        if self.backups { self.xy.spare(at, to) } else { None }
+        if self.backups { self.next_hops.spare(at, to) } else { None }
     }
 
     /// The one table route of `at` to `to`: the NIC by which a packet must arrive, and the nexthop. `None` with
     /// `paths = 1`, and where no packet must be redirected.
     #[must_use]
     pub fn table_route(&self, at: NodeId, to: NodeId) -> Option<(usize, Hop)> {
-        let redirected = self.backups.then(|| self.xy.redirected(at, to)).flatten()?;
-        Some((self.xy.hop(at, to).nic, redirected))
+        let redirected = self.backups.then(|| self.next_hops.redirected(at, to)).flatten()?;
+        Some((self.next_hops.hop(at, to).nic, redirected))
     }
 
     /// The routes of `at` for a packet to `to` that arrived by the NIC `came`; `None` if `at` itself sends it.
@@ -78,16 +79,16 @@ impl NodeRoutes<'_> {
     /// If `at` and `to` are the same node.
     #[must_use]
     pub fn find(&self, at: NodeId, came: Option<usize>, to: NodeId) -> FoundRoutes {
-        let main = self.xy.hop(at, to);
+        let main = self.next_hops.hop(at, to);
         let applies = self.backups && came == Some(main.nic);
-        FoundRoutes { table: applies.then(|| self.xy.redirected(at, to)).flatten(), main }
+        FoundRoutes { table: applies.then(|| self.next_hops.redirected(at, to)).flatten(), main }
     }
 
     /// Whether the backup route leads to a node that must redirect the packet by a table route. If so, neither may be
     /// installed without the other.
     #[must_use]
     pub fn backup_needs_table_routes(&self, at: NodeId, to: NodeId) -> bool {
-        self.backups && self.xy.backup_needs_table_routes(at, to)
+        self.backups && self.next_hops.backup_needs_table_routes(at, to)
     }
 }
 

@@ -13,8 +13,9 @@ use std::ops::Deref;
 use smallvec::smallvec;
 use tresse_base::id::{NodeId, PathId, SwitchId, TreeId};
 use tresse_routing::direct::Direct;
+use tresse_routing::next_hops::NextHops;
+use tresse_routing::node_routing::NodeRouting;
 use tresse_routing::reflect::{Detours, MOST_SWITCHES};
-use tresse_routing::xy::Xy;
 use tresse_topology::cluster::ReflectMode;
 use tresse_topology::path::{Path, Segment};
 use tresse_topology::vlan::Role;
@@ -197,8 +198,8 @@ impl Paths {
     /// weight 0; never empty. `src` and `dst` differ.
     #[must_use]
     pub fn paths(&self, src: NodeId, dst: NodeId) -> Vec<Path> {
-        if let Some(xy) = &self.xy {
-            return self.routed_paths(xy, src, dst);
+        if let Some(next_hops) = &self.next_hops {
+            return self.routed_paths(next_hops, src, dst);
         }
         if let Some(direct) = &self.direct {
             return direct.paths(src, dst, self.cluster.routing.paths);
@@ -214,15 +215,15 @@ impl Paths {
 
     /// The primary, and the path of packets while `src` has lost its next hop. Nodes further on repair
     /// their own failures, so there are at most two paths.
-    fn routed_paths(&self, xy: &Xy, src: NodeId, dst: NodeId) -> Vec<Path> {
+    fn routed_paths(&self, next_hops: &NextHops, src: NodeId, dst: NodeId) -> Vec<Path> {
         let path = |rank: u32, segments| Path {
             id: PathId { src, dst, rank },
             weight: u32::from(rank == 0),
             segments,
         };
-        let backup = (self.cluster.routing.paths > 1).then(|| xy.backup(src, dst)).flatten();
+        let backup = (self.cluster.routing.paths > 1).then(|| next_hops.backup(src, dst)).flatten();
         let backup = backup.map(|segments| path(1, segments));
-        [path(0, xy.primary(src, dst))].into_iter().chain(backup).collect()
+        [path(0, next_hops.primary(src, dst))].into_iter().chain(backup).collect()
     }
 
     /// The IP MTU of a segment: the smallest of its NICs and switches.
@@ -241,7 +242,7 @@ impl Paths {
     /// The IP MTU of a path: each segment carries 4 bytes for every label that is still on the packet (K9).
     #[must_use]
     pub fn path_mtu(&self, segments: &[Segment]) -> u32 {
-        let labels = if self.xy.is_some() { 0 } else { segments.len() as u32 };
+        let labels = if self.next_hops.is_some() { 0 } else { segments.len() as u32 };
         let left = (0..labels).rev().chain(std::iter::repeat(0));
         let mtus =
             segments.iter().zip(left).map(|(s, labels)| self.mtu(s).saturating_sub(4 * labels));

@@ -6,7 +6,8 @@ use std::ops::Deref;
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 use tresse_routing::RoutingError;
 use tresse_routing::direct::Direct;
-use tresse_routing::xy::Xy;
+use tresse_routing::next_hops::NextHops;
+use tresse_routing::node_routing::NodeRouting;
 use tresse_topology::Layout;
 use tresse_topology::cluster::Strategy;
 use tresse_topology::path::{Segment, Segments};
@@ -19,8 +20,8 @@ use crate::trees::Trees;
 #[derive(Debug)]
 pub struct Primaries {
     trees: Trees,
-    /// Dimension-order routing, on fabrics whose nodes route.
-    pub(crate) xy: Option<Xy>,
+    /// The next hops, on fabrics whose nodes route.
+    pub(crate) next_hops: Option<NextHops>,
     /// The NICs that every pair uses, in a flat neighbourhood.
     pub(crate) direct: Option<Direct>,
     /// By switch: the nodes that may be transit nodes there, and their NIC, by round-robin index.
@@ -49,7 +50,7 @@ impl Primaries {
             nodes.sort_by_key(|(node, _)| round_robin[node.index()]);
         }
         Ok(Self {
-            xy: Xy::of_cluster(cluster),
+            next_hops: NextHops::of_cluster(cluster),
             direct: if flat { Some(Direct::new(cluster)?) } else { None },
             transit_nodes,
             round_robin,
@@ -65,7 +66,7 @@ impl Primaries {
     /// The coordinates and cables of the nodes, on node-routed fabrics.
     #[must_use]
     pub fn layout(&self) -> Option<&Layout> {
-        self.xy.as_ref().map(Xy::layout)
+        self.next_hops.as_ref().map(NodeRouting::layout)
     }
 
     /// The NICs that every pair uses, in a flat neighbourhood.
@@ -81,7 +82,7 @@ impl Primaries {
         if segment.tree == TreeId::NONE {
             let mut uplink = Vec::new();
             self.walk(segment, &mut uplink);
-            return if self.xy.is_some() { 1 } else { uplink.len() as u32 };
+            return if self.next_hops.is_some() { 1 } else { uplink.len() as u32 };
         }
         let (s, d) = (self.sender(segment).switch, self.receiver(segment).switch);
         self.tree(segment.tree).distance(s, d)
@@ -91,8 +92,8 @@ impl Primaries {
     /// hops, ties go round-robin by the sum of the nodes' indices, so parallel fabrics share the load.
     #[must_use]
     pub fn primary(&self, src: NodeId, dst: NodeId) -> Segments {
-        if let Some(xy) = &self.xy {
-            return xy.primary(src, dst);
+        if let Some(next_hops) = &self.next_hops {
+            return next_hops.primary(src, dst);
         }
         if let Some(direct) = &self.direct {
             return direct.primary(src, dst);

@@ -17,8 +17,9 @@ use std::collections::{BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 use tresse_base::random::Random;
-use tresse_routing::xy::Xy;
-use tresse_topology::cluster::{Cluster, TopologyShape};
+use tresse_routing::next_hops::NextHops;
+use tresse_routing::node_routing::NodeRouting;
+use tresse_topology::cluster::Cluster;
 use tresse_topology::{Hop, Layout};
 
 pub use self::hop::HopState;
@@ -53,7 +54,8 @@ const JOINED_MOST: usize = 256;
 /// The hops of a fabric, and the routes that its plan has over them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remaining {
-    xy: Xy,
+    #[serde(alias = "xy")]
+    next_hops: NextHops,
     backups: bool,
     /// Is a hop all planned paths from one node to another? Else nodes route.
     joins_paths: bool,
@@ -78,18 +80,18 @@ impl Remaining {
     /// That of a cluster; `None` if its nodes do not route and there are more than 256.
     #[must_use]
     pub fn of(cluster: &Cluster) -> Option<Self> {
-        if let Some(xy) = Xy::of_cluster(cluster) {
-            return Some(Self::over(xy, cluster, false));
+        if let Some(next_hops) = NextHops::of_cluster(cluster) {
+            return Some(Self::over(next_hops, cluster, false));
         }
-        let nodes = cluster.nodes.len();
-        let all = TopologyShape::FullMesh { nodes: u32::try_from(nodes).ok()? };
-        let xy = Xy::of(&all).filter(|_| can_join(cluster))?;
-        Some(Self::over(xy, cluster, true))
+        let nodes = u32::try_from(cluster.nodes.len()).ok()?;
+        let all = NextHops::of_full_mesh(nodes).filter(|_| can_join(cluster))?;
+        Some(Self::over(all, cluster, true))
     }
 
-    fn over(xy: Xy, cluster: &Cluster, joins_paths: bool) -> Self {
-        let nodes = (0..xy.layout().nodes()).map(NodeId::from);
-        let hops: Vec<Vec<Hop>> = nodes.map(|node| xy.layout().neighbours(node)).collect();
+    fn over(next_hops: NextHops, cluster: &Cluster, joins_paths: bool) -> Self {
+        let layout = next_hops.layout();
+        let nodes = (0..layout.nodes()).map(NodeId::from);
+        let hops: Vec<Vec<Hop>> = nodes.map(|node| layout.neighbours(node)).collect();
         let mut arriving = vec![Vec::new(); hops.len()];
         for (from, hops) in hops.iter().enumerate() {
             for (at, hop) in hops.iter().enumerate() {
@@ -98,7 +100,7 @@ impl Remaining {
         }
         let transit = cluster.nodes.iter().map(|node| node.transit).collect();
         let backups = cluster.routing.paths > 1 && !joins_paths;
-        Self { xy, backups, joins_paths, transit, hops, arriving }
+        Self { next_hops, backups, joins_paths, transit, hops, arriving }
     }
 
     /// Is a hop all planned paths from one node to another? Else nodes route.
@@ -282,11 +284,11 @@ impl Remaining {
     pub fn are_of_one_part(&self, hops: impl IntoIterator<Item = (NodeId, usize)>) -> bool {
         let hops = hops.into_iter();
         let known = hops.filter_map(|(from, at)| Some((from, *self.hops(from).get(at)?)));
-        hop::are_of_one_part(self.xy.layout(), known)
+        hop::are_of_one_part(self.next_hops.layout(), known)
     }
 
     fn routes(&self) -> NodeRoutes<'_> {
-        NodeRoutes::new(&self.xy, self.backups)
+        NodeRoutes::new(&self.next_hops, self.backups)
     }
 
     /// What is known of a hop.

@@ -14,14 +14,17 @@ mod keep;
 mod left;
 pub mod lines;
 mod minimal;
+pub mod next_hops;
+pub mod node_routing;
 mod order;
 mod packing;
 mod pdor;
 pub mod reflect;
 pub mod routes;
+mod shortest;
 mod stp;
 pub mod updown;
-pub mod xy;
+mod xy;
 
 pub use backup_trees::{legal_trees, woven_tree};
 pub use balance::Balance;
@@ -77,6 +80,14 @@ pub enum RoutingError {
     /// Fabrics whose nodes route have no VLANs.
     #[error("the nodes of this fabric route: use strategy `xy`")]
     NeedsXy,
+    /// Fabrics whose cables between nodes are listed have neither VLANs nor coordinates.
+    #[error("the cables between the nodes of this fabric are listed: use strategy `shortest`")]
+    NeedsShortest,
+    /// `shortest` needs listed cables between nodes.
+    #[error(
+        "strategy `shortest` is for fabrics whose cables between nodes are listed, and this is none"
+    )]
+    NeedsCables,
     /// `direct` plans no cables between switches.
     #[error(
         "strategy `direct` uses no cable between switches, and this fabric has some: use minimal \
@@ -120,7 +131,11 @@ impl Assignment {
         let grid = Grid::of(&cluster.kind);
         let disconnected =
             |s| RoutingError::Disconnected { switch: cluster.switch(s).name.clone() };
+        let cabled = matches!(cluster.kind, TopologyShape::Cabled { .. });
         match (cluster.routing.strategy, grid) {
+            (Strategy::Shortest, _) if cabled => Ok((Vec::new(), Self::Untagged)),
+            (Strategy::Shortest, _) => Err(RoutingError::NeedsCables),
+            _ if cabled => Err(RoutingError::NeedsShortest),
             (Strategy::Xy, _) if cluster.kind.is_routed() => Ok((Vec::new(), Self::Untagged)),
             (Strategy::Xy, _) => Err(RoutingError::NeedsNodes),
             _ if cluster.kind.is_routed() => Err(RoutingError::NeedsXy),

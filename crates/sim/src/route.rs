@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
-use tresse_routing::xy::Xy;
+use tresse_routing::next_hops::NextHops;
+use tresse_routing::node_routing::NodeRouting;
 use tresse_topology::Hop;
 use tresse_topology::cluster::NicEnd;
 use tresse_topology::path::Crossing;
@@ -22,8 +23,8 @@ pub struct SimulatedPaths<'a> {
     nodes: usize,
     /// `None` if all routes were given.
     plan: Option<(&'a Plan, &'a SimulatedNetwork)>,
-    /// Dimension-order routing, on fabrics whose nodes route.
-    xy: Option<Xy>,
+    /// The next hops, on fabrics whose nodes route.
+    next_hops: Option<NextHops>,
     failed: BTreeSet<u32>,
     /// Routes of all ordered pairs including the diagonal, if they are few enough.
     kept: Option<Kept>,
@@ -50,9 +51,14 @@ impl<'a> SimulatedPaths<'a> {
     /// node's rerouting.
     #[must_use]
     pub fn new(plan: &'a Plan, network: &'a SimulatedNetwork, failed: BTreeSet<u32>) -> Self {
-        let xy = Xy::of_cluster(plan.cluster());
-        let mut routes =
-            Self { nodes: network.nodes, plan: Some((plan, network)), xy, failed, kept: None };
+        let next_hops = NextHops::of_cluster(plan.cluster());
+        let mut routes = Self {
+            nodes: network.nodes,
+            plan: Some((plan, network)),
+            next_hops,
+            failed,
+            kept: None,
+        };
         if network.nodes * network.nodes <= MOST_KEPT {
             routes.kept = Some(Kept::new(network.nodes, |src, dst| routes.paths(src, dst)));
         }
@@ -68,7 +74,7 @@ impl<'a> SimulatedPaths<'a> {
             (!path.is_empty()).then(|| (path.clone(), 1)).into_iter().collect()
         };
         let kept = Some(Kept::new(nodes, one));
-        Self { nodes, plan: None, xy: None, failed: BTreeSet::new(), kept }
+        Self { nodes, plan: None, next_hops: None, failed: BTreeSet::new(), kept }
     }
 
     /// Returns the same routes without a reference to the plan; `None` if there are too many pairs
@@ -79,7 +85,7 @@ impl<'a> SimulatedPaths<'a> {
         Some(SimulatedPaths {
             nodes,
             plan: None,
-            xy: None,
+            next_hops: None,
             failed: BTreeSet::new(),
             kept: Some(kept),
         })
@@ -142,9 +148,9 @@ impl<'a> SimulatedPaths<'a> {
             let carriers = plan.carriers(src, dst);
             return carriers.iter().map(|path| (one(&path.segments), path.weight.into())).collect();
         }
-        if let Some(xy) = &self.xy {
+        if let Some(next_hops) = &self.next_hops {
             return self
-                .rerouted(xy, network, src, dst)
+                .rerouted(next_hops, network, src, dst)
                 .into_iter()
                 .map(|path| (path, 1))
                 .collect();
@@ -165,7 +171,7 @@ impl SimulatedPaths<'_> {
     /// Returns the path on which every node routes around failures next to it.
     fn rerouted(
         &self,
-        xy: &Xy,
+        next_hops: &NextHops,
         network: &SimulatedNetwork,
         src: NodeId,
         dst: NodeId,
@@ -183,7 +189,7 @@ impl SimulatedPaths<'_> {
             if path.len() > 2 * self.nodes {
                 return None;
             }
-            let hop = xy.next_alive(at, came, dst, &alive)?;
+            let hop = next_hops.next_alive(at, came, dst, &alive)?;
             // A cable between nodes is one channel.
             path.extend(crossed(at, &hop));
             path.dedup();

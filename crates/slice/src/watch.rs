@@ -31,6 +31,7 @@ use tresse_plan::Plan;
 use tresse_plan::remaining::joins_paths;
 use tresse_reconcile::Nexthop;
 use tresse_topology::path::Path;
+use tresse_topology::{Hop, Layout};
 
 pub use tresse_topology::path::Crossing;
 
@@ -199,14 +200,22 @@ impl Watches {
 #[must_use]
 pub fn watched_path(plan: &Plan, path: &Path) -> PathId {
     match plan.layout() {
-        Some(_) => to_neighbour(path.id.src, path.segments[0].to),
+        Some(layout) => {
+            let first = &path.segments[0];
+            let hop = Hop { nic: first.nic, to: first.to, to_nic: first.to_nic };
+            to_neighbour(layout, path.id.src, hop)
+        }
         None => path.id,
     }
 }
 
-/// The path to a neighbour by the cable between them.
-fn to_neighbour(node: NodeId, neighbour: NodeId) -> PathId {
-    PathId { src: node, dst: neighbour, rank: 0 }
+/// The path to a neighbour by the cable between them. Of several pairs of NICs the rank says which, alike at both ends: in
+/// the order of the NICs of the first of the two nodes.
+fn to_neighbour(layout: &Layout, node: NodeId, hop: Hop) -> PathId {
+    let of_first = |hop: &Hop| if node < hop.to { hop.nic } else { hop.to_nic };
+    let beside = layout.listed_hops(node).iter().filter(|other| other.to == hop.to);
+    let rank = beside.filter(|other| of_first(other) < of_first(&hop)).count() as u32;
+    PathId { src: node, dst: hop.to, rank }
 }
 
 /// All paths to all peers.
@@ -256,7 +265,7 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
     let Some(layout) = plan.layout() else { return Vec::new() };
     let nics = &plan.addresses().nic;
     let backups = plan.cluster().routing.paths > 1;
-    let watch = |hop: tresse_topology::Hop| {
+    let watch = |hop: Hop| {
         let theirs = &nics[hop.to.index()][hop.to_nic];
         let own = &nics[node.index()][hop.nic];
         let interface = &plan.cluster().node(node).nics[hop.nic].name;
@@ -271,7 +280,7 @@ fn neighbours(plan: &Plan, node: NodeId) -> Vec<Watch> {
         let source = own.iter().find(|own| own.is_ipv4() == ipv4)?;
         let of_node = |node| plan.addresses().of_node(node, ipv4);
         Some(Watch {
-            id: to_neighbour(node, hop.to),
+            id: to_neighbour(layout, node, hop),
             peer: plan.cluster().node(hop.to).name.clone(),
             source: *source,
             destination: nexthop.via,

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use tresse_base::id::{LinkId, NodeId, SwitchId, Vid};
 use tresse_base::units::{Mac, Prefix, Rate};
 
+mod cable;
 mod shape;
 
+pub use cable::{Cable, NicEnd};
 pub use shape::TopologyShape;
 
 /// The whole cluster: the resolved content of one cluster file.
@@ -143,15 +145,6 @@ impl Nic {
         let name = format!("{}.{vid}", self.name);
         if name.len() <= 15 { name } else { format!("tr{index}.{vid}") }
     }
-}
-
-/// Identifies a NIC as the end of a cable, by node and index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct NicEnd {
-    /// The node.
-    pub node: NodeId,
-    /// Index into the NICs of the node.
-    pub nic: usize,
 }
 
 /// One switch-to-switch cable.
@@ -300,6 +293,8 @@ pub enum Strategy {
     /// Paths over the one switch that two nodes share, or over a third node that shares a switch with each
     /// of them (flat-neighborhood-network-compiler, section 3).
     Direct,
+    /// Shortest paths through nodes, over cables as the file lists them.
+    Shortest,
 }
 
 /// The VLAN IDs that plans may use: the table `[vlans]`.

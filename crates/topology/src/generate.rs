@@ -61,7 +61,8 @@ pub fn generate(kind: &TopologyShape, nodes_per_switch: u32, nics_per_node: u32)
         | TopologyShape::Ring { .. }
         | TopologyShape::DirectMesh { .. }
         | TopologyShape::DirectTorus { .. }
-        | TopologyShape::FullMesh { .. } => {
+        | TopologyShape::FullMesh { .. }
+        | TopologyShape::Cabled { .. } => {
             return Layout::of(kind).map_or_else(Fabric::default, routed::generate);
         }
     };

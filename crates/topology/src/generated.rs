@@ -91,6 +91,7 @@ pub fn default_name(kind: &TopologyShape) -> String {
             format!("dragonfly-{groups}-{routers}-{global}")
         }
         TopologyShape::SlimFly { q } => format!("slim-fly-{q}"),
+        TopologyShape::Cabled { nodes, .. } => format!("cabled-{nodes}"),
     }
 }
 

@@ -5,17 +5,22 @@
 //! With the sizes N0, N1, ... per dimension, node k has the coordinates (x0, x1, ...), k = x0 + N0 x1 + N0 N1 x2 ...
 //! On a P-Mesh NIC `eth<i>` serves dimension i. With cables between nodes `eth<2i>` leads to the lower neighbour in
 //! dimension i and `eth<2i+1>` to the higher one; a NIC that would lead outside the grid does not exist. In a full
-//! mesh NIC i leads to the i-th of the other nodes.
+//! mesh NIC i leads to the i-th of the other nodes. Where the file lists the cables ([`TopologyShape::Cabled`]), node k
+//! has the one coordinate k, and its NICs are those of the cables.
 
 mod lines;
+mod listed;
 
 pub use lines::lines;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 
+use listed::Listed;
+
 use crate::cluster::TopologyShape;
 use crate::grid::strides;
+use crate::hop::Hop;
 
 /// The geometry of a fabric whose nodes route: the coordinates of each node, and which NICs a cable or a switch joins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +32,9 @@ pub struct Layout {
     lines_per_switch: usize,
     /// The coordinates of all nodes; those of node k begin at `at[k * rank]`.
     at: Vec<u32>,
+    /// The cables, where the file lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    listed: Option<Listed>,
 }
 
 /// How the nodes of a line in one dimension are cabled.
@@ -40,25 +48,15 @@ enum Wires {
     Cycle,
     /// By a cable to every other node.
     All,
-}
-
-/// One hop between nodes that route: the NIC by which a packet leaves a node, the next node, and the NIC by which it
-/// arrives there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Hop {
-    /// Index of the sender's NIC.
-    pub nic: usize,
-    /// The receiving node.
-    pub to: NodeId,
-    /// Index of the receiver's NIC.
-    pub to_nic: usize,
+    /// As the file lists it.
+    Listed,
 }
 
 impl Layout {
     /// Returns the layout of a kind; `None` for kinds whose nodes do not route.
     #[must_use]
     pub fn of(kind: &TopologyShape) -> Option<Self> {
-        let mut lines_per_switch = 1;
+        let (mut lines_per_switch, mut listed) = (1, None);
         let (dims, wires) = match kind {
             TopologyShape::Pmesh { dims, lines_per_switch: lines, .. } => {
                 lines_per_switch = (*lines).max(1) as usize;
@@ -68,6 +66,10 @@ impl Layout {
             TopologyShape::DirectTorus { dims } => (dims.clone(), Wires::Cycle),
             TopologyShape::Ring { nodes } => (vec![*nodes], Wires::Cycle),
             TopologyShape::FullMesh { nodes } => (vec![*nodes], Wires::All),
+            TopologyShape::Cabled { nodes, cables } => {
+                listed = Some(Listed::new(*nodes as usize, cables));
+                (vec![*nodes], Wires::Listed)
+            }
             TopologyShape::Mesh { .. }
             | TopologyShape::Torus { .. }
             | TopologyShape::Clique { .. }
@@ -85,7 +87,7 @@ impl Layout {
         let nodes = dims.iter().product();
         let coordinate = |k: u32| dims.iter().zip(&strides).map(move |(n, s)| k / s % n);
         let at = (0..nodes).flat_map(coordinate).collect();
-        Some(Self { dims, strides, wires, lines_per_switch, at })
+        Some(Self { dims, strides, wires, lines_per_switch, at, listed })
     }
 
     /// Returns the number of dimensions.
@@ -189,7 +191,8 @@ impl Layout {
     }
 
     /// Returns the hop from `node` towards coordinate `x` of `dim`, which differs from its own. It leads
-    /// straight to `x` if a switch or a cable does, else one step in the direction of `plus`.
+    /// straight to `x` if a switch or a cable does, else one step in the direction of `plus`; where the file lists the cables
+    /// there is no such step.
     #[must_use]
     pub fn towards(&self, node: NodeId, dim: usize, x: u32, plus: bool) -> Option<Hop> {
         let own = self.coordinates(node)[dim];
@@ -200,7 +203,26 @@ impl Layout {
                 Some(Hop { nic: nic(own, x), to: NodeId(x), to_nic: nic(x, own) })
             }
             Wires::Chain | Wires::Cycle => self.step(node, dim, plus),
+            Wires::Listed => self.listed_hops(node).iter().find(|hop| hop.to.0 == x).copied(),
         }
+    }
+
+    /// Returns the hops of a node by NIC, where the file lists the cables; else none.
+    #[must_use]
+    pub fn listed_hops(&self, node: NodeId) -> &[Hop] {
+        self.listed.as_ref().map(|listed| listed.hops(node)).unwrap_or_default()
+    }
+
+    /// Returns the hop of a node by a NIC, where the file lists the cables.
+    #[must_use]
+    pub fn by_nic(&self, node: NodeId, nic: usize) -> Option<Hop> {
+        self.listed_hops(node).get(nic).copied()
+    }
+
+    /// Returns the number of the cable of a NIC, where the file lists the cables: several NICs may be in one.
+    #[must_use]
+    pub fn listed_cable(&self, node: NodeId, nic: usize) -> Option<usize> {
+        self.listed.as_ref()?.cable(node, nic)
     }
 
     /// Returns the hop to the lower or higher neighbour.
@@ -217,7 +239,7 @@ impl Layout {
     #[must_use]
     pub fn neighbours(&self, node: NodeId) -> Vec<Hop> {
         let x = self.coordinates(node);
-        let mut hops = Vec::new();
+        let mut hops = self.listed_hops(node).to_vec();
         for (dim, own) in x.iter().enumerate() {
             match self.wires {
                 Wires::Switch | Wires::All => {
@@ -227,6 +249,7 @@ impl Layout {
                 Wires::Chain | Wires::Cycle => {
                     hops.extend([false, true].into_iter().filter_map(|p| self.step(node, dim, p)));
                 }
+                Wires::Listed => {}
             }
         }
         hops
@@ -239,6 +262,7 @@ impl Layout {
         let numbers: Vec<usize> = match self.wires {
             Wires::Switch => (0..self.rank()).collect(),
             Wires::All => (0..self.nodes() - 1).collect(),
+            Wires::Listed => (0..self.listed_hops(node).len()).collect(),
             Wires::Chain | Wires::Cycle => (0..self.rank())
                 .flat_map(|d| {
                     [(2 * d, self.has_minus(x[d], d)), (2 * d + 1, self.has_plus(x[d], d))]
@@ -249,15 +273,19 @@ impl Layout {
         numbers.into_iter().map(|n| format!("eth{n}")).collect()
     }
 
-    /// Returns the smallest number of hops between two nodes.
+    /// Returns the smallest number of hops between two nodes. O(dimensions), where the file lists the cables O(cables).
     #[must_use]
     pub fn distance(&self, a: NodeId, b: NodeId) -> u32 {
+        if let Some(listed) = &self.listed {
+            return listed.distance(a, b);
+        }
         let pairs = self.coordinates(a).iter().zip(self.coordinates(b)).zip(&self.dims);
         pairs
             .map(|((a, b), n)| match self.wires {
                 Wires::Switch | Wires::All => u32::from(a != b),
                 Wires::Chain => a.abs_diff(*b),
                 Wires::Cycle => a.abs_diff(*b).min(n - a.abs_diff(*b)),
+                Wires::Listed => 0,
             })
             .sum()
     }

@@ -66,8 +66,8 @@ pub struct Config {
 pub enum MetricsAt {
     /// A Unix socket, open to all local users.
     Path(PathBuf),
-    /// A loopback address and a port.
-    Loopback(SocketAddr),
+    /// An address of this host and a port; beyond loopback whoever reaches it may read.
+    Port(SocketAddr),
 }
 
 impl TryFrom<String> for MetricsAt {
@@ -78,14 +78,9 @@ impl TryFrom<String> for MetricsAt {
             return Ok(Self::Path(text.into()));
         }
         match text.parse::<SocketAddr>() {
-            Ok(at) if at.ip().is_loopback() => Ok(Self::Loopback(at)),
-            Ok(at) => Err(format!(
-                "metrics: {} is not a loopback address: use 127.0.0.1 or [::1], and for \
-                 readers on other hosts a proxy with access control",
-                at.ip()
-            )),
-            Err(_) => Err(format!(
-                "metrics: `{text}`, expected a path, or a loopback address and a port (127.0.0.1:9820)"
+            Ok(at) if at.port() != 0 => Ok(Self::Port(at)),
+            _ => Err(format!(
+                "metrics: `{text}`, expected a path, or an address and a port (127.0.0.1:9820)"
             )),
         }
     }
@@ -364,8 +359,8 @@ mod tests {
                 "transit_buffer.wait_ms is 0, expected 1 to 60000",
             ),
             ("transit_buffer = { bytes = 9 }", "unknown field `bytes`"),
-            ("metrics = \"0.0.0.0:9820\"", "0.0.0.0 is not a loopback address"),
-            ("metrics = \"9820\"", "expected a path, or a loopback address and a port"),
+            ("metrics = \"127.0.0.1:0\"", "expected a path, or an address and a port"),
+            ("metrics = \"9820\"", "expected a path, or an address and a port"),
         ] {
             let error = Config::parse(text, Path::new("t")).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

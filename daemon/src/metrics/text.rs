@@ -1,7 +1,7 @@
 //! Writes the daemon's metrics in the text format of Prometheus, version 0.0.4. The name of a
 //! metric is that of a daemon's counter with the prefix `tresse_`; the object that the counter
-//! counts for becomes labels. No metric has a series per pair of nodes: the number of series grows
-//! with NICs, MPLS labels and drop reasons only.
+//! counts for becomes labels. No metric has a series per pair of nodes while all is well: the number of series grows
+//! with NICs, MPLS labels and drop reasons, and with paths and nodes that something is the matter with.
 
 use std::fmt::Write as _;
 
@@ -133,6 +133,7 @@ pub(super) fn exposition(status: &Status, counters: &[CounterLine]) -> String {
         family(&mut text, name, help);
         series(&mut text, name, &[], value);
     }
+    states(&mut text, status);
     // A counter that is missing in the table is a fault that the tests find.
     for (name, help, labels) in KNOWN {
         family(&mut text, name, help);
@@ -143,6 +144,36 @@ pub(super) fn exposition(status: &Status, counters: &[CounterLine]) -> String {
         }
     }
     text
+}
+
+/// What has a name and is up or down: NICs, paths and other nodes.
+fn states(text: &mut String, status: &Status) {
+    let of = |kind| status.states.iter().filter(move |line| line.kind == kind);
+    family(text, "nic_up", "Has this NIC of the plan carrier? 1: yes.");
+    for line in of("link") {
+        series(text, "nic_up", &[("interface", &line.object)], line.up.into());
+    }
+    family(text, "path_up", "Is this path up? 1: yes. Those that are down, or turned today.");
+    for line in of("path") {
+        let (peer, rest) = line.object.split_once(" rank ").unwrap_or((&line.object, ""));
+        let (rank, interface) = rest.split_once(" by ").unwrap_or((rest, ""));
+        let labels = [("peer", peer), ("rank", rank), ("interface", interface)];
+        series(text, "path_up", &labels, line.up.into());
+    }
+    family(text, "peer_same_plan", "Has this node the plan of this one? 1: yes.");
+    for line in of("plan") {
+        series(text, "peer_same_plan", &[("peer", &line.object)], line.up.into());
+    }
+    family(text, "peer_state", "Nodes that are not reached as planned: 1.");
+    for (state, nodes) in [
+        ("backup", &status.backup_nodes),
+        ("unprotected", &status.unprotected_nodes),
+        ("cut", &status.cut),
+    ] {
+        for peer in nodes {
+            series(text, "peer_state", &[("peer", peer), ("state", state)], 1);
+        }
+    }
 }
 
 fn count<T>(of: &[T]) -> u64 {
@@ -166,6 +197,8 @@ fn series(text: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
 
 #[cfg(test)]
 mod tests {
+    use tresse_control::StateLine;
+
     use super::*;
 
     fn line(name: &str, object: &str, value: u64) -> CounterLine {
@@ -180,7 +213,25 @@ mod tests {
             line("forward_dropped_frames_total", "eth1 no such label", 1),
             line("forward_waiting_bytes", "eth\"0\\", 3),
         ];
-        let status = Status { node: Some("n0".into()), sessions_up: 4, ..Status::default() };
+        let state = |kind: &str, object: &str, up| StateLine {
+            kind: kind.into(),
+            object: object.into(),
+            up,
+            since: None,
+            today: 1,
+            why: String::new(),
+        };
+        let status = Status {
+            node: Some("n0".into()),
+            sessions_up: 4,
+            states: vec![
+                state("link", "eth0", true),
+                state("path", "n1 rank 1 by eth0.100", false),
+                state("plan", "n2", false),
+            ],
+            cut: vec!["n3".into()],
+            ..Status::default()
+        };
         let text = exposition(&status, &counters);
         for expected in [
             "# TYPE tresse_forward_dropped_frames_total counter\n\
@@ -191,6 +242,10 @@ mod tests {
             "tresse_repairs_total 2\n",
             "tresse_bfd_sessions_up 4\n",
             "tresse_in_sync 0\n",
+            "tresse_nic_up{interface=\"eth0\"} 1\n",
+            "tresse_path_up{peer=\"n1\",rank=\"1\",interface=\"eth0.100\"} 0\n",
+            "tresse_peer_same_plan{peer=\"n2\"} 0\n",
+            "tresse_peer_state{peer=\"n3\",state=\"cut\"} 1\n",
             "tresse_info{node=\"n0\",generation=\"\",",
         ] {
             assert!(text.contains(expected), "{text}");

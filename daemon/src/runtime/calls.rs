@@ -6,6 +6,7 @@ use tresse_control::{Access, Applied, Call, Counters, Introduced, NodeError, Rep
 use tresse_engine::{ApplyOptions, CallId, Input, Prepared, Steer};
 use tresse_frame::keys::Keys;
 
+use super::management;
 use super::planning::{Asked, Computed, Purpose, Sender, Turn};
 use super::{Daemon, RunError, chain, not_persisted, notify};
 use crate::control::{Request, unix_ms};
@@ -36,7 +37,10 @@ impl Daemon {
             Call::ListFailures => self.engine.failures(self.now(), unix_ms()).map(Reply::Failures),
             Call::ListDetours => self.engine.detours().map(Reply::Detours),
             Call::ListNeighbours => {
-                Ok(Reply::Neighbours(self.neighbours.list(&self.engine, &self.announcers)))
+                let mut list = self.neighbours.list(&self.engine, &self.announcers);
+                let mut used = management::interfaces(&self.config.management);
+                list.nics.iter_mut().for_each(|nic| nic.management = used.remove(&nic.name));
+                Ok(Reply::Neighbours(list))
             }
             Call::Introduce => {
                 Ok(Reply::Introduced(Introduced { nics: self.neighbours.introduce() }))

@@ -9,6 +9,7 @@ use tresse_reconcile::{Observed, PROTOCOL};
 
 use tresse_linux::kernel::{self, HostRoute};
 
+const DEFAULT_ROUTE: &str = "it carries the default route";
 /// The port of sshd if its configuration names none.
 const SSH_PORT: u16 = 22;
 /// Configuration file of sshd, and the directory of its drop-ins.
@@ -32,9 +33,34 @@ pub fn look(
         if let (0, Some(interface)) = (dst.len, &route.interface)
             && route.protocol != PROTOCOL
         {
-            guarded.insert(interface.clone(), "it carries the default route".to_owned());
+            guarded.insert(interface.clone(), DEFAULT_ROUTE.to_owned());
         }
     }
+    let routes = to_peers(configured, &mut guarded);
+    guarded.remove("lo");
+    (guarded, routes)
+}
+
+/// Returns the interfaces by which this host is managed, each with the reason: as [`look`], by questions to the kernel alone.
+#[must_use]
+pub fn interfaces(configured: &[IpAddr]) -> BTreeMap<String, String> {
+    let mut guarded = BTreeMap::new();
+    // No host has such an address, so a route there is one to everywhere (RFC 5737, RFC 3849).
+    let nobody =
+        [IpAddr::from([192, 0, 2, 1]), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()];
+    for route in kernel::host_routes(&nobody).into_iter().flatten() {
+        guarded.insert(route.interface, DEFAULT_ROUTE.to_owned());
+    }
+    to_peers(configured, &mut guarded);
+    guarded.remove("lo");
+    guarded
+}
+
+/// Adds the interfaces that lead to management peers, and returns the route to each of these.
+fn to_peers(
+    configured: &[IpAddr],
+    guarded: &mut BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
     let mut peers: BTreeSet<IpAddr> = configured.iter().copied().collect();
     let ports = ssh_ports();
     match kernel::tcp_peers(&ports, MOST_PEERS) {
@@ -57,8 +83,7 @@ pub fn look(
             }
         }
     }
-    guarded.remove("lo");
-    (guarded, routes)
+    routes
 }
 
 /// The peers that `/proc/net/tcp` and `tcp6` list.

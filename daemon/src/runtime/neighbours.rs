@@ -185,6 +185,7 @@ impl Neighbours {
                 mac: nic.state.mac.map(|mac| mac.to_string()),
                 up: nic.state.up,
                 carrier: nic.state.carrier,
+                management: None,
                 listening_ms: listening.map(|since| ms(now - since.max(nic.since))),
                 lldp: nic
                     .lldp

@@ -212,6 +212,16 @@ fn other(now: usize, count: usize, random: &mut Random) -> usize {
 
 const FLAT24: &str = include_str!("../../../configs/flat24.fnn");
 
+/// A ring of four nodes of which two have two cables.
+const CABLED_4: &str = "kind = \"explicit\"\n[[node]]\nname = \"n[0-3]\"\n\
+    [[link]]\na = \"n[0-3]:eth0\"\nb = \"n[1,2,3,0]:eth1\"\n\
+    [[link]]\na = \"n0:eth2\"\nb = \"n1:eth2\"\n";
+/// The same with one node more, at two of them.
+const CABLED_5: &str = "kind = \"explicit\"\n[[node]]\nname = \"n[0-4]\"\n\
+    [[link]]\na = \"n[0-3]:eth0\"\nb = \"n[1,2,3,0]:eth1\"\n\
+    [[link]]\na = \"n0:eth2\"\nb = \"n1:eth2\"\n\
+    [[link]]\na = \"n4:eth[0-1]\"\nb = [\"n[2-3]:eth2\"]\n";
+
 /// All kinds of fabrics of the trial.
 pub const KINDS: &[Kind] = &[
     routed("ring-4", &["kind = \"ring\"\nnodes = 4"]),
@@ -221,6 +231,7 @@ pub const KINDS: &[Kind] = &[
     },
     routed("ring-6", &["kind = \"ring\"\nnodes = 6"]),
     routed("full-mesh", &["kind = \"full-mesh\"\nnodes = 4", "kind = \"full-mesh\"\nnodes = 5"]),
+    routed("cabled", &[CABLED_4, CABLED_5]),
     routed("direct-torus", &["kind = \"direct-torus\"\ndims = [3, 3]"]),
     routed("direct-mesh", &["kind = \"direct-mesh\"\ndims = [3, 3]"]),
     // Addresses that carry coordinates would be other ones after such growth, and a rollout refuses that.

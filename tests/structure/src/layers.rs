@@ -34,6 +34,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("switches", &["mapping"]),
     ("liveness", &["frame"]),
     ("health", &["slice", "control"]),
+    ("doctor", &["slice", "control", "verify"]),
     ("engine", &["slice", "liveness", "control"]),
     ("linux", &["reconcile", "liveness"]),
     ("sim", &["plan"]),
@@ -42,7 +43,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("tressed", &["cluster", "verify", "engine", "linux"]),
     (
         "tresse",
-        &["design", "plot", "verify", "liveness", "health", "sim", "ring", "lab", "switches"],
+        &[
+            "design", "plot", "verify", "liveness", "health", "doctor", "sim", "ring", "lab",
+            "switches",
+        ],
     ),
     ("tests", &["tresse", "tressed"]),
     ("fuzz", &["tressed", "ring", "mapping"]),

@@ -9,6 +9,7 @@
 
 mod announcements;
 mod attacks;
+mod bare;
 mod base;
 mod cables;
 mod canary;
@@ -86,6 +87,7 @@ const ROUTED: &[Tests] = &[
     frr::TESTS,
     metrics::TESTS,
     discover::TESTS,
+    bare::TESTS,
     mapping::ROUTED,
     copy::TESTS,
     dead::TESTS,

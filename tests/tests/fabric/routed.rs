@@ -28,6 +28,11 @@ pub const TESTS: Tests = &[
     }),
     ("routed_ring_of_8_outlives_every_cable", || outlives("kind = \"ring\", nodes = 8")),
     ("routed_full_mesh_of_4_outlives_every_cable", || outlives("kind = \"full-mesh\", nodes = 4")),
+    ("routed_nodes_cabled_at_random_outlive_every_cable", || file_outlives(CABLED)),
+    ("routed_by_the_daemon_nodes_cabled_at_random_outlive_every_cable", || {
+        file_by_the_daemon(CABLED, 1);
+    }),
+    ("routed_by_the_daemon_a_cable_of_two_devices_is_outlived", daemon_outlives_both_devices),
     ("routed_hops_are_those_of_the_plan", || {
         hops_are_those_of_the_plan(&[
             "kind = \"pmesh\", dims = [3, 3]",
@@ -71,6 +76,7 @@ pub const TESTS: Tests = &[
     ("routed_by_the_daemon_a_line_of_a_shared_switch_is_outlived", daemon_outlives_a_shared_line),
     ("routed_an_exported_script_comes_and_goes", exported_script_comes_and_goes),
     ("routed_programs_are_run_as_on_a_host", programs_are_run_as_on_a_host),
+    ("routed_who_waits_goes_on_when_others_answer", who_waits_goes_on_when_others_answer),
 ];
 
 /// `lab exec`: the node's own interfaces in /sys, other nodes by name, and a shell's codes.
@@ -93,6 +99,34 @@ fn programs_are_run_as_on_a_host() {
     assert_eq!(run("/etc/hosts"), Some(126));
 }
 
+/// `tresse wait` on a node: until the plan is in the kernel, until some or all others answer, or until its time is over.
+fn who_waits_goes_on_when_others_answer() {
+    let lab = Lab::up("[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n", &[]);
+    let wait = |words: &[&str]| {
+        let words: Vec<String> =
+            [&["wait"], words].concat().iter().map(ToString::to_string).collect();
+        let output = lab.command("n0", &words).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(wait(&["--all", "--timeout", "60"]).0, Some(0));
+    assert!(lab.verb(&["fail", "n2"]).1);
+    assert_eq!(wait(&["--peers", "2", "--timeout", "30"]).0, Some(0));
+    let (code, said) = wait(&["--all", "--timeout", "2"]);
+    assert!(
+        code == Some(1) && said.contains("2 of 3 other nodes have answered, and not n2"),
+        "{said}"
+    );
+    // As after a start: who waits already goes on.
+    let words = ["wait", "--all", "--timeout", "60"].map(str::to_owned);
+    let mut waiting = lab.command("n0", &words).spawn().unwrap();
+    assert!(lab.verb(&["heal", "n2"]).1);
+    assert!(waiting.wait().unwrap().success());
+    // A node without a daemon has nothing to wait for.
+    assert!(lab.verb(&["kill", "n0"]).1);
+    let (code, said) = wait(&["--peers", "0", "--timeout", "0"]);
+    assert!(code == Some(1) && said.contains("not in the kernel"), "{said}");
+}
+
 fn up(topology: &str) -> Lab {
     Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), &["--no-daemon"])
 }
@@ -110,9 +144,16 @@ pub fn silent(lab: &Lab) -> Vec<(String, String)> {
     failed.collect()
 }
 
+/// Seven nodes without a switch, two pairs of which have two cables.
+const CABLED: &str = include_str!("../../../configs/cabled-7.toml");
+
 /// All pairs answer, and still do after each single failure of a switch or cable in turn.
 fn outlives(topology: &str) {
-    let lab = up(topology);
+    file_outlives(&format!("[fabric]\ntopology = {{ {topology} }}\n"));
+}
+
+fn file_outlives(text: &str) {
+    let lab = Lab::up(text, &["--no-daemon"]);
     assert_eq!(silent(&lab), []);
     for object in parts(&lab) {
         assert!(lab.verb(&["fail", &object]).1);
@@ -157,6 +198,34 @@ fn file_by_the_daemon(text: &str, every: usize) {
         eventually("in sync again", 60, || lab.in_sync());
     }
     assert_eq!(silent(&lab), [], "all healed");
+}
+
+/// Three machines whose ports are two devices each: both pairs of a cable fall silent at once. An address of a NIC is
+/// reached by the cable of that NIC.
+fn daemon_outlives_both_devices() {
+    let lab = Lab::up(include_str!("../../../configs/sparks-3.toml"), &["--bfd-ms", "100"]);
+    eventually("in sync", 60, || lab.in_sync());
+    assert_eq!(silent(&lab), []);
+    let (cluster, addresses) = (lab.now.plan.cluster(), lab.now.plan.addresses());
+    for nic in &cluster.node(NodeId(0)).nics {
+        let far = nic.peer.unwrap();
+        let to = addresses.nic[far.node.index()][far.nic][0];
+        let way = lab.run("spark1", &format!("ip route get {to}"));
+        assert!(way.contains(&format!("dev {} ", nic.name)), "{way}");
+    }
+    for silently in [false, true] {
+        let fail = |object: &str| {
+            let words =
+                if silently { vec!["fail", object, "--silent"] } else { vec!["fail", object] };
+            assert!(lab.verb(&words).1, "{object}");
+        };
+        fail("spark1:enp1s0f1np1");
+        fail("spark1:enP2p1s0f1np1");
+        eventually("all answer without the cable", 60, || none(silent(&lab)));
+        assert!(lab.verb(&["heal"]).1);
+        eventually("in sync again", 60, || lab.in_sync());
+        eventually("all answer again", 60, || none(silent(&lab)));
+    }
 }
 
 /// After a failure `tresse status` prints what the README shows, once the daemon has seen it.

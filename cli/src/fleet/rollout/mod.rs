@@ -52,7 +52,15 @@ pub struct Rollout {
     pub force: bool,
 }
 
+/// The default of `--confirm`.
+const CONFIRM: Duration = Duration::from_secs(300);
+
 impl Rollout {
+    /// A rollout with defaults.
+    pub const fn new(cluster: ClusterArgs, fleet: FleetArgs) -> Self {
+        Self { cluster, fleet, confirm: CONFIRM, dry_run: false, force: false }
+    }
+
     /// Rolls out. Exits with 0 if all nodes have the plan, and with 5 if their plans may differ now. With any other code
     /// all nodes have the plan that they had before.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {

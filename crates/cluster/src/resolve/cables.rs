@@ -12,7 +12,7 @@ use tresse_topology::cluster::{Link, Port};
 use super::fabric::{Draft, NOWHERE};
 use super::names::{hosts, missing, names};
 use super::values::{mismatch, port_numbers, read_rate};
-use crate::file::Link as Entry;
+use crate::file::{Link as Entry, LinkEnds};
 use crate::limits;
 use crate::read::{At, Keys};
 
@@ -31,14 +31,15 @@ impl Draft {
     pub(super) fn links(&mut self, entries: Option<&At<Vec<At<Entry>>>>, found: &mut Found) {
         for entry in entries.iter().flat_map(|entries| &entries.value) {
             let rate = entry.value.rate.as_ref().and_then(|rate| read_rate(rate, found));
-            let end = |end: Option<&At<String>>, key, found: &mut Found| {
-                if entry.value.lacks(key) {
-                    missing(key, "[[link]]", &entry.span, "such as \"s00:23\"", found);
-                }
-                end.and_then(|text| self.read_end(text, found))
-            };
-            let a = end(entry.value.a.as_ref(), "a", found);
-            let b = end(entry.value.b.as_ref(), "b", found);
+            let [a_text, b_text] =
+                [("a", &entry.value.a), ("b", &entry.value.b)].map(|(key, end)| {
+                    if entry.value.lacks(key) {
+                        missing(key, "[[link]]", &entry.span, "such as \"s00:23\"", found);
+                    }
+                    end.as_ref().and_then(|ends| only(ends, found))
+                });
+            let [a, b] =
+                [a_text, b_text].map(|text| text.and_then(|text| self.read_end(text, found)));
             let (a, b) = match (a, b) {
                 (Some(a), Some(b)) => (a, b),
                 (Some(a), None) => (a.clone(), vec![UNPLUGGED; a.len()]),
@@ -49,8 +50,7 @@ impl Draft {
                 }
             };
             let none = At { value: String::new(), span: 0..0, key: 0..0, whole: true };
-            let a_text = entry.value.a.as_ref().unwrap_or(&none);
-            let b_text = entry.value.b.as_ref().unwrap_or(&none);
+            let [a_text, b_text] = [a_text, b_text].map(|text| text.unwrap_or(&none));
             if a.len() != b.len() {
                 let message =
                     format!("the cables have {} ends in `a` and {} in `b`", a.len(), b.len());
@@ -230,6 +230,18 @@ impl Draft {
             }
         }
     }
+}
+
+/// The one text of an end; lists are for cables between nodes.
+fn only<'a>(ends: &'a At<LinkEnds>, found: &mut Found) -> Option<&'a At<String>> {
+    let [only] = &ends.value.0[..] else {
+        let message = format!("{} ends of a cable between switches", ends.value.0.len());
+        let help =
+            "one text, such as \"s00:[23-24]\"; lists are for cables between nodes".to_owned();
+        found.add(ProblemKind::BadLinkEnd, &ends.span, message, help);
+        return None;
+    };
+    Some(only)
 }
 
 fn same(a: Plug, b: Plug) -> bool {

@@ -27,6 +27,8 @@ pub(super) const NOWHERE: SwitchId = SwitchId(u32::MAX);
 pub(super) struct Draft {
     /// Whether the topology generates switches and nodes.
     pub(super) generated: bool,
+    /// Whether the file lists the cables between nodes, which have no switches.
+    pub(super) listed: bool,
     /// Whether the fabric is generated and no table changes it: no name is looked up and nothing can conflict.
     pub(super) plain: bool,
     /// Whether the kind and the size of the fabric are known.

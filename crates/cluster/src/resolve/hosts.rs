@@ -17,7 +17,7 @@ impl Draft {
     /// Gives the generated nodes the names of the entries, if these have names of their own.
     pub(super) fn name_hosts(&mut self, entries: &[Named<'_>], found: &mut Found) {
         let placed = entries.iter().any(|(entry, _)| entry.value.place.is_some());
-        if !self.generated {
+        if !self.generated || self.listed {
             if placed && self.known {
                 refuse_places(entries, found);
             }
@@ -120,7 +120,8 @@ fn places(
 fn refuse_places(entries: &[Named<'_>], found: &mut Found) {
     for place in entries.iter().filter_map(|(entry, _)| entry.value.place.as_ref()) {
         let message = "`place` is for nodes of generated fabrics".to_owned();
-        let help = "leave it out: nodes of an explicit fabric have `switch` and `port`".to_owned();
+        let help = "leave it out: where the file lists everything, names say which node is which"
+            .to_owned();
         found.add(ProblemKind::UnknownKey, &place.key, message, help);
     }
 }

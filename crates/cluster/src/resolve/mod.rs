@@ -3,6 +3,7 @@
 //! does not hide another.
 
 mod addressing;
+mod cabled;
 mod cables;
 mod demand;
 mod fabric;
@@ -30,25 +31,33 @@ use crate::read::Keys;
 
 /// Resolves the whole file. The result is valid only if `found` stays empty.
 pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
-    let shape = shape::shape(file.fabric.as_ref(), file.lacks("fabric"), found);
-    let kind = shape.kind();
+    let mut shape = shape::shape(file.fabric.as_ref(), file.lacks("fabric"), found);
     let topology = file.fabric.as_ref().and_then(|f| f.value.topology.as_ref());
     let topology = topology.map(|t| t.span.clone()).unwrap_or_default();
+    let mut cabled = None;
+    if cabled::is_cabled(&shape, file) {
+        let (read, of_cables) = cabled::Cabled::read(file, &topology, found);
+        (cabled, shape) = (Some(read), of_cables);
+    }
+    let (kind, listed) = (shape.kind(), cabled.is_some());
     let (mut routing, strategy) =
         routing::routing(file.routing.as_ref(), file.lacks("routing"), &shape, found);
     let flat = strategy == Some(Strategy::Direct) || shape.is_fnn();
-    let untagged = flat || kind.is_routed();
+    let untagged = flat || kind.is_routed() || listed;
     let vlans = file.vlans.as_ref().filter(|_| !untagged || kind.shares_switches());
     let vlans = vlans::vlans(vlans, &shape, strategy, &topology, found);
     let mut draft = fabric::Draft::new(&shape, file);
+    if let Some(cabled) = cabled {
+        draft.name_cabled(cabled);
+    }
     draft.switches(file.switch.as_ref(), found);
     draft.nodes(file.node.as_ref(), found);
     draft.plug_uplinks(&kind, found);
     if untagged && !kind.shares_switches() {
         untagged::refuse_vlans(file, flat, found);
     }
-    if kind.is_routed() {
-        untagged::refuse_cables(file, found);
+    if kind.is_routed() || listed {
+        untagged::refuse_cables(file, listed, found);
     } else if flat {
         untagged::refuse_links(file, found);
     } else {

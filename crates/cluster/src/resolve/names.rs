@@ -56,6 +56,13 @@ pub(super) fn valid_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
+/// Whether the text can be the name of an interface.
+pub(super) fn is_nic_name(name: &str) -> bool {
+    (1..=limits::NIC_NAME).contains(&name.len())
+        && !limits::NOT_NIC_NAMES.contains(&name)
+        && name.bytes().all(|b| b.is_ascii_graphic() && !b"/:%\"'\\[]".contains(&b))
+}
+
 /// Returns what is wrong with the name of a node or switch, and what a cluster file takes instead; `None` if
 /// the name can be used.
 #[must_use]

@@ -15,7 +15,7 @@ use tresse_topology::generate::derived_mac;
 
 use super::fabric::{Draft, NOWHERE, duplicate};
 use super::hosts::{Named, has_cable};
-use super::names::{hosts, missing, names};
+use super::names::{hosts, is_nic_name, missing, names};
 use super::values::{mismatch, port_numbers, read_rate, within};
 use crate::file::{Nic as NicEntry, Node as Entry, PortNumbers};
 use crate::read::{At, Keys};
@@ -187,7 +187,9 @@ impl Draft {
         let generated: HashMap<String, usize> =
             self.nodes[i].nics.iter().enumerate().map(|(k, nic)| (nic.name.clone(), k)).collect();
         // A list of all NICs is in their order, whatever their names.
-        let whole = nics.len() == generated.len() && nics.iter().all(|nic| nic.name.is_some());
+        let whole = !self.listed
+            && nics.len() == generated.len()
+            && nics.iter().all(|nic| nic.name.is_some());
         for (position, written) in nics.iter().enumerate() {
             let name = written.name.filter(|_| !whole);
             let named = name.and_then(|name| generated.get(&name.value)).copied();
@@ -195,7 +197,23 @@ impl Draft {
             if k >= self.nodes[i].nics.len() {
                 let nowhere =
                     written.entry.value.lacks("switch") && written.entry.value.lacks("port");
-                if nowhere && self.known {
+                let beyond = self.generated && self.nodes[i].nics.iter().any(|n| n.peer.is_some());
+                if nowhere && beyond {
+                    let node = &self.nodes[i];
+                    let message = format!(
+                        "node `{}` has {} NICs in this fabric, and this is one more",
+                        node.name,
+                        generated.len()
+                    );
+                    let help =
+                        "leave it out, or list all cables: topology explicit without [[switch]]";
+                    found.add(
+                        ProblemKind::CountMismatch,
+                        &written.entry.span,
+                        message,
+                        help.to_owned(),
+                    );
+                } else if nowhere && self.known {
                     let help = "such as switch = \"s0\", port = 1";
                     missing("switch", "`nics`", &written.entry.span, help, found);
                 }
@@ -306,9 +324,7 @@ impl Draft {
 }
 
 fn nic_name(name: &At<String>, found: &mut Found) -> bool {
-    let good = (1..=limits::NIC_NAME).contains(&name.value.len())
-        && !limits::NOT_NIC_NAMES.contains(&name.value.as_str())
-        && name.value.bytes().all(|b| b.is_ascii_graphic() && !b"/:%\"'\\[]".contains(&b));
+    let good = is_nic_name(&name.value);
     if !good {
         let message = format!("`{}` is not an interface name", name.value);
         let help = match guess::name(&name.value, limits::NIC_NAME) {

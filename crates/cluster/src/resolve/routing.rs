@@ -27,6 +27,7 @@ pub(super) fn routing(
             kind: TopologyShape::Clos { .. } | TopologyShape::FatTree { .. },
             ..
         } => Strategy::Minimal,
+        Shape::Generated { kind: TopologyShape::Cabled { .. }, .. } => Strategy::Shortest,
         Shape::Generated { kind, .. } if kind.is_routed() => Strategy::Xy,
         Shape::Unknown(Some(kind)) if kind.is_routed() => Strategy::Xy,
         _ if shape.is_fnn() => Strategy::Direct,
@@ -85,6 +86,7 @@ fn strategy(name: &At<StrategyName>, shape: &Shape, found: &mut Found) -> Option
         StrategyName::Transit => Strategy::Transit { root: None },
         StrategyName::Xy => Strategy::Xy,
         StrategyName::Direct => Strategy::Direct,
+        StrategyName::Shortest => Strategy::Shortest,
     };
     if let Some((message, help)) = mismatch(name.value, strategy, shape) {
         found.add(ProblemKind::StrategyMismatch, &name.span, message, help);
@@ -105,12 +107,33 @@ pub const fn strategy_name(strategy: Strategy) -> &'static str {
         Strategy::Transit { .. } => StrategyName::Transit,
         Strategy::Xy => StrategyName::Xy,
         Strategy::Direct => StrategyName::Direct,
+        Strategy::Shortest => StrategyName::Shortest,
     };
     name.word()
 }
 
 /// Reports dimension-order strategies on topologies without dimensions, and others that a topology does not have.
 fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(String, String)> {
+    let cabled = matches!(shape, Shape::Generated { kind: TopologyShape::Cabled { .. }, .. });
+    match (strategy, shape) {
+        (Strategy::Shortest, _) if cabled => return None,
+        (_, Shape::Unknown(Some(TopologyKind::Explicit) | None))
+            if strategy == Strategy::Shortest =>
+        {
+            return None;
+        }
+        (Strategy::Shortest, _) => {
+            let message = "strategy `shortest` needs cables between nodes, each listed as [[link]]";
+            let help = "leave it out, or topology explicit without [[switch]]";
+            return Some((message.to_owned(), help.to_owned()));
+        }
+        _ if cabled => {
+            let message =
+                format!("nodes route over the cables between them: not strategy `{}`", name.word());
+            return Some((message, "strategy = \"shortest\", or leave it out".to_owned()));
+        }
+        _ => {}
+    }
     let routed = match shape {
         Shape::Generated { kind, .. } => kind.is_routed().then(|| TopologyKind::of(kind).word()),
         Shape::Unknown(Some(kind)) => kind.is_routed().then(|| kind.word()),
@@ -231,7 +254,7 @@ fn refuse_reflectors(table: &Table, strategy: Option<Strategy>, found: &mut Foun
         ReflectMode::Demand => "reflect = true",
         ReflectMode::Adaptive => "reflect = \"adaptive\"",
     };
-    if strategy == Some(Strategy::Xy) {
+    if matches!(strategy, Some(Strategy::Xy | Strategy::Shortest)) {
         let message = format!("{written} has no detours where nodes route");
         found.add(ProblemKind::StrategyMismatch, &reflect.key, message, "leave it out".to_owned());
     }

@@ -1,6 +1,6 @@
 //! Reports tables and keys that a fabric without VLANs cannot have: `[vlans]` itself; in a flat neighbourhood
 //! `[[link]]`, because the strategy `direct` uses no cable between switches; where nodes route `[[link]]`, `port` and
-//! `transit = false`, because coordinates determine the cables and every node forwards packets.
+//! `transit = false`, because coordinates determine the cables, or `[[link]]` alone, and every node forwards packets.
 
 use tresse_base::problem::{Found, ProblemKind};
 
@@ -26,14 +26,22 @@ pub(super) fn refuse_links(file: &File, found: &mut Found) {
     }
 }
 
-/// Reports cables, ports and nodes without transit in a fabric whose nodes route.
-pub(super) fn refuse_cables(file: &File, found: &mut Found) {
+/// Reports cables, ports and nodes without transit in a fabric whose nodes route. `listed`: the file lists the cables between
+/// nodes.
+pub(super) fn refuse_cables(file: &File, listed: bool, found: &mut Found) {
     let mut refuse = |span: &std::ops::Range<usize>, what: &str| {
-        let message = format!("{what}, and nodes that route are cabled by their coordinates");
-        found.add(ProblemKind::StrategyMismatch, span, message, "leave it out".to_owned());
+        let (by, help) = match listed {
+            true => ("by [[link]]", "leave it out"),
+            false => (
+                "by their coordinates",
+                "leave it out, or list all cables: topology explicit without [[switch]]",
+            ),
+        };
+        let message = format!("{what}, and nodes that route are cabled {by}");
+        found.add(ProblemKind::StrategyMismatch, span, message, help.to_owned());
     };
-    for link in file.link.iter().flat_map(|links| &links.value) {
-        refuse(&link.span, "a cable between switches");
+    for link in file.link.iter().flat_map(|links| &links.value).filter(|_| !listed) {
+        refuse(&link.span, "a cable of its own");
     }
     let entries = || file.node.iter().flat_map(|nodes| &nodes.value);
     for nic in entries().flat_map(|n| &n.value.nics).flat_map(|nics| &nics.value) {

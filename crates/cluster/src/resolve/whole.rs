@@ -32,7 +32,7 @@ impl Draft {
             return;
         }
         if self.switches.is_empty() && self.named && !self.generated {
-            let help = "list them as [[switch]]".to_owned();
+            let help = "list them as [[switch]], or cables between nodes as [[link]]".to_owned();
             found.add(ProblemKind::MissingKey, whole, "an explicit fabric without switches", help);
         }
         let entries = file.node.as_ref().map_or(0, |nodes| nodes.value.len());
@@ -56,42 +56,57 @@ impl Draft {
     }
 
     fn check_connected(&self, whole: &Span, found: &mut Found) {
-        let mut parts = Components::new(self.switches.len());
-        for link in &self.links {
-            parts.join(link.a.switch.index(), link.b.switch.index());
-        }
-        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for switch in 0..self.switches.len() {
-            members.entry(parts.root(switch)).or_default().push(switch);
-        }
-        let mut parts: Vec<Vec<usize>> = members.into_values().collect();
-        parts.sort_by_key(|part| (Reverse(part.len()), part[0]));
-        let [first, others @ ..] = &parts[..] else { return };
-        if others.is_empty() {
-            return;
-        }
-        let name = |part: &Vec<usize>| {
-            let first = format!("`{}`", self.switches[part[0]].name);
-            let more = part.len() - 1;
-            if more == 0 { first } else { format!("{first} and {more} more") }
-        };
-        let named: Vec<_> = others.iter().take(NAMED_PARTS).map(name).collect();
-        let more = others.len() - named.len();
-        let rest = if more == 0 { String::new() } else { format!("; {more} parts more") };
-        let (message, help) = if others.len() == 1 {
-            let message = format!("no cable joins switch {} to switch {}", named[0], name(first));
-            (message, "add a [[link]] between the two parts".to_owned())
-        } else {
-            let parts = parts.len();
-            let message = format!(
-                "the switches are {parts} parts that no cable joins: {}; {}{rest}",
-                name(first),
-                named.join("; ")
-            );
-            (message, format!("add a [[link]] from each to another, {} at least", parts - 1))
-        };
-        found.add(ProblemKind::Disconnected, whole, message, help);
+        let names: Vec<&str> = self.switches.iter().map(|switch| switch.name.as_str()).collect();
+        let joined = self.links.iter().map(|link| (link.a.switch.index(), link.b.switch.index()));
+        report_parts(["switch", "switches"], &names, joined, whole, found);
     }
+}
+
+/// Reports the parts that no cable joins, if there are several. `what`: what cables join, one and many; `joined`: what
+/// each cable joins.
+pub(super) fn report_parts(
+    what: [&str; 2],
+    names: &[&str],
+    joined: impl Iterator<Item = (usize, usize)>,
+    whole: &Span,
+    found: &mut Found,
+) {
+    let mut parts = Components::new(names.len());
+    joined.for_each(|(a, b)| {
+        parts.join(a, b);
+    });
+    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for at in 0..names.len() {
+        members.entry(parts.root(at)).or_default().push(at);
+    }
+    let mut parts: Vec<Vec<usize>> = members.into_values().collect();
+    parts.sort_by_key(|part| (Reverse(part.len()), part[0]));
+    let [first, others @ ..] = &parts[..] else { return };
+    if others.is_empty() {
+        return;
+    }
+    let name = |part: &Vec<usize>| {
+        let first = format!("`{}`", names[part[0]]);
+        let more = part.len() - 1;
+        if more == 0 { first } else { format!("{first} and {more} more") }
+    };
+    let named: Vec<_> = others.iter().take(NAMED_PARTS).map(name).collect();
+    let more = others.len() - named.len();
+    let rest = if more == 0 { String::new() } else { format!("; {more} parts more") };
+    let [one, many] = what;
+    let (message, help) = if others.len() == 1 {
+        let message = format!("no cable joins {one} {} to {one} {}", named[0], name(first));
+        (message, "add a [[link]] between the two parts".to_owned())
+    } else {
+        let parts = parts.len();
+        let message = format!(
+            "the {many} are {parts} parts that no cable joins: {}; {}{rest}",
+            name(first),
+            named.join("; ")
+        );
+        (message, format!("add a [[link]] from each to another, {} at least", parts - 1))
+    };
+    found.add(ProblemKind::Disconnected, whole, message, help);
 }
 
 /// What else helps if a switch has too few ports.

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use tresse_topology::Components;
+
 use super::names::{comment, fresh, plain};
-use super::shape::{Shape, one_sided, recognise};
+use super::shape::{Shape, mutual, one_sided, recognise};
 use super::switches::Switches;
 use super::{At, Discovered, End};
 use crate::cable::SeenBy;
@@ -21,12 +23,11 @@ pub enum DraftError {
         /// Number of nodes asked.
         hosts: usize,
     },
-    /// The cables between nodes match no kind of fabric.
+    /// The cables between nodes do not join all of them.
     #[error(
-        "the cables between nodes are no ring, full mesh, direct mesh or direct torus of {hosts} nodes; one may \
-         be missing or swapped:\n{cables}"
+        "the cables between {hosts} nodes do not join all of them; one may be missing:\n{cables}"
     )]
-    Shape {
+    Parts {
         /// Number of nodes asked.
         hosts: usize,
         /// A line for each cable.
@@ -52,7 +53,16 @@ impl Discovered<'_> {
         let switched = !self.wires.is_empty()
             || self.ends.values().any(|end| matches!(end, End::Switch { .. } | End::Silent(_)));
         if !switched {
-            return Err(DraftError::Shape { hosts, cables: self.cables().join("\n") });
+            let cables = mutual(self);
+            let mut parts = Components::new(hosts);
+            cables.iter().for_each(|(a, b)| {
+                parts.join(a.0, b.0);
+            });
+            let is_apart = |host| parts.root(host) != parts.root(0);
+            if cables.is_empty() || (1..hosts).any(is_apart) {
+                return Err(DraftError::Parts { hosts, cables: self.cables().join("\n") });
+            }
+            return Ok(self.head() + &self.of_cables(&cables));
         }
         Ok(self.head() + &self.of_switches())
     }
@@ -123,6 +133,32 @@ impl Discovered<'_> {
                 let _ = writeln!(text, "    {{ name = {:?}, mac = \"{}\" }},", nic.name, nic.mac);
             }
             text += "]\n";
+        }
+        text
+    }
+
+    /// Cables between nodes that form none of the kinds are listed.
+    fn of_cables(&self, cables: &[(At, At)]) -> String {
+        let mut text = "# The cables form no ring, full mesh, direct mesh or direct torus; in one of these one may be missing or \
+                        swapped.\n[fabric]\ntopology = { kind = \"explicit\" }\n"
+            .to_owned();
+        let mut names: Vec<String> = Vec::new();
+        for (host, of) in self.hosts.iter().enumerate() {
+            let name = fresh(&plain(&of.name), &names.iter().cloned().collect());
+            let _ = writeln!(text, "\n[[node]]\nname = \"{name}\"\nnics = [");
+            names.push(name);
+            let ends = cables.iter().flat_map(|(a, b)| [a, b]);
+            let nics: BTreeSet<usize> = ends.filter(|at| at.0 == host).map(|at| at.1).collect();
+            for nic in nics {
+                let nic = &of.nics[nic];
+                let _ = writeln!(text, "    {{ name = {:?}, mac = \"{}\" }},", nic.name, nic.mac);
+            }
+            text += "]\n";
+        }
+        for cable in cables {
+            let [a, b] =
+                [cable.0, cable.1].map(|at| format!("{}:{}", names[at.0], self.nic(at).name));
+            let _ = writeln!(text, "\n[[link]]\na = {a:?}\nb = {b:?}");
         }
         text
     }

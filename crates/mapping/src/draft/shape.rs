@@ -1,6 +1,6 @@
 //! Recognises the kind of topology (full mesh, ring, direct torus or direct mesh) that the cables form if all of them
 //! join nodes directly. Tries the kinds that are possible with this number of nodes one after the other, the simplest
-//! first.
+//! first. What forms none is listed as it is.
 
 use std::collections::BTreeMap;
 
@@ -158,6 +158,17 @@ fn place(
         hosts[node] = None;
     }
     false
+}
+
+/// Returns the cables between NICs of two hosts that hear each other, each once.
+pub(super) fn mutual(found: &Discovered<'_>) -> Vec<(At, At)> {
+    let both = |(at, end): (&At, &End)| match end {
+        End::Peer(peer) if at.0 < peer.0 && found.ends.get(peer) == Some(&End::Peer(*at)) => {
+            Some((*at, *peer))
+        }
+        _ => None,
+    };
+    found.ends.iter().filter_map(both).collect()
 }
 
 /// Returns the NICs that the other end of their cable does not hear.

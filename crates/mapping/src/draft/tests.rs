@@ -175,16 +175,48 @@ fn what_cannot_be_drafted_says_why() {
         Discovered::of(&hosts, &Wires::default()).draft(),
         Err(DraftError::Nothing { hosts: 4 })
     );
-    // One cable of a ring is missing: a chain, which is a mesh of one dimension. Two: nothing.
-    let (_, mut hosts) = cabled("[fabric]\ntopology = { kind = \"full-mesh\", nodes = 5 }\n", 1);
-    let (a, b) = (hosts[0].nics[0].mac, hosts[0].nics[0].heard[0].mac);
+    // Two opposite cables of a ring are missing.
+    let file = "[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n";
+    let truth = tresse_cluster::parse(file, "truth").unwrap();
+    let (_, mut hosts) = cabled(file, 1);
+    let ends = |node: usize| {
+        let peer = truth.nodes[node].nics[0].peer.unwrap();
+        [truth.nodes[node].nics[0].mac, truth.node(peer.node).nics[peer.nic].mac]
+    };
+    let cut: Vec<_> = [0, 2].into_iter().flat_map(ends).collect();
     for nic in hosts.iter_mut().flat_map(|host| &mut host.nics) {
-        nic.carrier &= ![a, b].contains(&nic.mac);
+        nic.carrier &= !cut.contains(&nic.mac);
     }
     let error = Discovered::of(&hosts, &Wires::default()).draft().unwrap_err();
     assert!(
-        matches!(&error, DraftError::Shape { hosts: 5, cables } if cables.lines().count() == 9)
+        matches!(&error, DraftError::Parts { hosts: 4, cables } if cables.lines().count() == 2)
     );
+}
+
+/// One cable of a full mesh is missing, and two nodes have two cables: no kind has either.
+#[test]
+fn cables_that_form_no_kind_are_listed() {
+    let links: String = [
+        ("a:eth0", "b:eth0"),
+        ("a:eth1", "b:eth1"),
+        ("b:eth2", "c:eth0"),
+        ("c:eth1", "d:eth0"),
+        ("d:eth1", "a:eth2"),
+        ("a:eth3", "c:eth2"),
+        ("d:eth2", "e:eth0"),
+    ]
+    .iter()
+    .map(|(a, b)| format!("[[link]]\na = \"{a}\"\nb = \"{b}\"\n"))
+    .collect();
+    let file = format!("[fabric]\ntopology = {{ kind = \"explicit\" }}\n{links}");
+    for seed in 0..3 {
+        let (truth, hosts) = cabled(&file, seed);
+        let text = draft(&hosts);
+        let found = parsed(&text);
+        assert_eq!(wires(&found), wires(&truth), "{text}");
+        assert!(text.contains("form no ring"), "{text}");
+        assert!(tresse_plan::Plan::build(found).is_ok(), "{text}");
+    }
 }
 
 /// An irregular fabric whose switches tell their neighbours: the draft has its cables and places, to the port.

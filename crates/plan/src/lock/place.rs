@@ -38,6 +38,7 @@ pub fn switch(cluster: &Cluster, id: SwitchId) -> String {
         | TopologyShape::DirectMesh { .. }
         | TopologyShape::DirectTorus { .. }
         | TopologyShape::FullMesh { .. }
+        | TopologyShape::Cabled { .. }
         | TopologyShape::Fnn { .. } => {}
     }
     cluster.switch(id).name.clone()
@@ -49,7 +50,7 @@ fn joined(numbers: &[u32]) -> String {
     numbers[..used].iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Returns the place of a node as text; `None` in a fabric of kind `explicit`, where only the name identifies a node.
+/// Returns the place of a node as text; `None` where the file lists everything, and only the name identifies a node.
 /// On a grid of nodes the place is the coordinates, `1,2`; in a ring, full mesh or wiring table the node index;
 /// in other generated fabrics the switch and port of the first NIC, `1,2:1`.
 #[must_use]
@@ -70,7 +71,7 @@ pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
         _ => {}
     }
     let nic = cluster.node(id).nics.first()?;
-    let generated = !matches!(cluster.kind, TopologyShape::Explicit);
+    let generated = !matches!(cluster.kind, TopologyShape::Explicit | TopologyShape::Cabled { .. });
     generated.then(|| format!("{}:{}", switch(cluster, nic.switch), nic.port))
 }
 

@@ -258,7 +258,10 @@ impl Primaries {
     pub(crate) fn all_third_switches(&self) -> ThirdSwitches {
         let switches = self.graph.switches();
         let adaptive = self.cluster.routing.reflect == ReflectMode::Adaptive;
-        if !adaptive || self.direct().is_some() || self.xy.is_some() || switches > ADAPTIVE_SWITCHES
+        if !adaptive
+            || self.direct().is_some()
+            || self.next_hops.is_some()
+            || switches > ADAPTIVE_SWITCHES
         {
             return ThirdSwitches::new();
         }

@@ -183,7 +183,7 @@ impl Plan {
     /// The label stack of frames on a path's first segment: one label per transit node.
     #[must_use]
     pub fn labels(&self, segments: &[Segment]) -> Vec<Label> {
-        if self.xy.is_some() {
+        if self.next_hops.is_some() {
             return Vec::new();
         }
         let label = |after: &Segment| self.transits[after.from.index()].labels[after];
@@ -202,7 +202,7 @@ fn generation(paths: &Paths, numbers: Numbers<'_>, transits: &[TransitForwarding
     }
     if paths.cluster.addressing.layout == Some(AddressLayout::Coordinates) {
         // The spares of the two depend on the coordinates in different ways, and have not always.
-        let along_cables = paths.xy.as_ref().is_some_and(|xy| !xy.layout().has_switches());
+        let along_cables = paths.layout().is_some_and(|layout| !layout.has_switches());
         digest.add(&if along_cables { "coordinates along cables" } else { "coordinates" });
     }
     for (spec, vid) in paths.specs.iter().zip(&vids.trees) {

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 use tresse_base::id::{NodeId, SwitchId, TreeId, Vid};
 use tresse_base::units::Mac;
+use tresse_routing::node_routing::NodeRouting;
 use tresse_topology::path::{Path, Segment};
 use tresse_topology::vlan::Role;
 
@@ -271,8 +272,8 @@ impl Plan {
     /// route, fewest hops.
     #[must_use]
     pub fn distance(&self, src: NodeId, dst: NodeId) -> u32 {
-        if let Some(xy) = &self.xy {
-            return xy.layout().distance(src, dst);
+        if let Some(next_hops) = &self.next_hops {
+            return next_hops.distance(src, dst);
         }
         if self.direct.is_some() {
             // Only what is behind the uplink needs a cable of it, to who is not on that switch too.

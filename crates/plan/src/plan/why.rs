@@ -4,24 +4,52 @@
 use tresse_base::id::SwitchId;
 use tresse_routing::Assignment;
 use tresse_routing::lines;
-use tresse_routing::xy::Xy;
-use tresse_topology::Grid;
 use tresse_topology::cluster::{Choice, Strategy};
 use tresse_topology::path::{Path, Segment};
+use tresse_topology::{Grid, Layout};
 
 use super::Plan;
 use super::longer::room;
 
 impl Plan {
     /// Dimension by dimension, as its segments move.
-    fn why_xy(&self, xy: &Xy, segments: &[Segment]) -> String {
+    fn why_xy(layout: &Layout, segments: &[Segment]) -> String {
         let (from, to) = (segments[0].from, segments[segments.len() - 1].to);
-        let (x, y) = (xy.layout().coordinates(from), xy.layout().coordinates(to));
+        let (x, y) = (layout.coordinates(from), layout.coordinates(to));
         let moved = x.iter().zip(y).enumerate().filter(|(_, (x, y))| x != y);
         let each = moved.map(|(dim, (x, y))| format!("dimension {dim} from {x} to {y}"));
         let path = each.collect::<Vec<_>>().join(", then ");
-        let ring = if xy.layout().is_closed() { ", each by the shorter way round" } else { "" };
+        let ring = if layout.is_closed() { ", each by the shorter way round" } else { "" };
         format!("xy: {path}{ring}; {} hops, as few as there are", segments.len())
+    }
+
+    /// How many ways each node had to choose from.
+    fn why_shortest(&self, layout: &Layout, segments: &[Segment]) -> String {
+        let to = segments[segments.len() - 1].to;
+        let nearer = |segment: &&Segment| {
+            let left = self.distance(segment.from, to);
+            let hops = layout.neighbours(segment.from).into_iter();
+            hops.filter(|hop| hop.to == to || self.distance(hop.to, to) + 1 == left).count()
+        };
+        let choices: Vec<String> = segments
+            .iter()
+            .map(|segment| (segment, nearer(&segment)))
+            .filter(|(_, cables)| *cables > 1)
+            .map(|(segment, cables)| {
+                let (node, nic) = (&self.cluster.node(segment.from).name, self.sender(segment));
+                format!(
+                    "{node} has {cables} cables that lead one nearer, and sends by {}",
+                    nic.name
+                )
+            })
+            .collect();
+        let hops = segments.len();
+        let hops = if hops == 1 { "1 hop".to_owned() } else { format!("{hops} hops") };
+        let text = format!("shortest: {hops}, as few as there are");
+        match &choices[..] {
+            [] => format!("{text}; there is no other way as short"),
+            _ => format!("{text}; {}, so that the busiest cables carry less", choices.join(", ")),
+        }
     }
 
     fn why_direct(&self, segments: &[Segment]) -> String {
@@ -44,8 +72,11 @@ impl Plan {
 
     /// One sentence per choice that led to a primary's segments.
     pub(super) fn why(&self, segments: &[Segment]) -> Vec<String> {
-        if let Some(xy) = &self.xy {
-            return vec![self.why_xy(xy, segments)];
+        if let Some(layout) = self.layout() {
+            return vec![match self.cluster.routing.strategy {
+                Strategy::Shortest => self.why_shortest(layout, segments),
+                _ => Self::why_xy(layout, segments),
+            }];
         }
         if self.direct.is_some() {
             return vec![self.why_direct(segments)];

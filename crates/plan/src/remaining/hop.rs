@@ -62,6 +62,8 @@ impl HopState {
 enum Part {
     Nic(NodeId, usize),
     Line(usize),
+    /// A cable that the file lists, which may join several pairs of NICs.
+    Cable(usize),
 }
 
 /// Is there one NIC, cable or line that all these hops cross? True of no hops.
@@ -70,9 +72,10 @@ pub(super) fn are_of_one_part(layout: &Layout, hops: impl Iterator<Item = (NodeI
     common.is_none_or(|common| !common.is_empty())
 }
 
-/// The parts that a hop crosses. A cable is the NICs at its ends.
+/// The parts that a hop crosses. A cable that the file does not list is the NICs at its ends.
 fn parts(layout: &Layout, from: NodeId, hop: Hop) -> BTreeSet<Part> {
     let line = layout.has_switches().then(|| Part::Line(layout.line(from, hop.nic)));
+    let cable = layout.listed_cable(from, hop.nic).map(Part::Cable);
     let nics = [Part::Nic(from, hop.nic), Part::Nic(hop.to, hop.to_nic)];
-    nics.into_iter().chain(line).collect()
+    nics.into_iter().chain(line).chain(cable).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tresse_base::id::{LinkId, SwitchId};
-use tresse_topology::cluster::Strategy;
+use tresse_topology::cluster::{Strategy, TopologyShape};
 use tresse_topology::path::{Crossing, Path};
 
 use super::*;

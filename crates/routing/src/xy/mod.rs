@@ -47,10 +47,9 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
-use tresse_base::id::TreeId;
-use tresse_topology::cluster::{AddressLayout, Cluster, NicEnd, TopologyShape};
-use tresse_topology::path::{Segment, Segments};
 use tresse_topology::{Hop, Layout};
+
+use crate::node_routing::NodeRouting;
 
 /// The next hop from any node to any other under the strategy `xy`, and a spare next hop for failures. Every query is
 /// O(dimensions).
@@ -63,33 +62,16 @@ pub struct Xy {
 }
 
 impl Xy {
-    /// Returns the routing of a kind of fabric; `None` if its switches carry VLANs.
-    #[must_use]
-    pub fn of(kind: &TopologyShape) -> Option<Self> {
-        Layout::of(kind).map(|layout| Self { layout, by_column: false })
-    }
-
-    /// Returns the routing of a planned cluster; `None` if its switches carry VLANs. Spares fold into prefixes where
-    /// node addresses carry the coordinates and the shape allows it.
-    #[must_use]
-    pub fn of_cluster(cluster: &Cluster) -> Option<Self> {
-        let xy = Self::of(&cluster.kind)?;
-        let coordinates = cluster.addressing.layout == Some(AddressLayout::Coordinates);
-        Some(if coordinates { xy.with_spares_by_column() } else { xy })
+    /// Over nodes of this layout, whose cables follow from their coordinates.
+    pub(crate) const fn new(layout: Layout) -> Self {
+        Self { layout, by_column: false }
     }
 
     /// The same with spares that depend on the destination's column alone; along cables on its row too where it is the
     /// next column. Nothing changes but in two dimensions of at least two nodes each.
-    #[must_use]
-    pub fn with_spares_by_column(self) -> Self {
+    pub(crate) fn with_spares_by_column(self) -> Self {
         let by_column = matches!(*self.layout.dims(), [n0, n1] if n0 >= 2 && n1 >= 2);
         Self { by_column, ..self }
-    }
-
-    /// The coordinates and cables of the nodes.
-    #[must_use]
-    pub const fn layout(&self) -> &Layout {
-        &self.layout
     }
 
     /// The dimensions in which two nodes differ, ascending.
@@ -117,73 +99,6 @@ impl Xy {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Greater => false,
             std::cmp::Ordering::Equal => (from + y.iter().sum::<u32>() - target) % 2 == 0,
-        }
-    }
-
-    /// The primary's next hop. `at` and `to` differ.
-    ///
-    /// # Panics
-    /// If they are the same node.
-    #[must_use]
-    pub fn hop(&self, at: NodeId, to: NodeId) -> Hop {
-        let dim = self.differing(at, to).next().expect("two nodes differ in a dimension");
-        self.along(at, to, dim).expect("every line of nodes is connected")
-    }
-
-    /// [`hop`](Self::hop) to `to` from every node, in order; from `to` itself, `to`.
-    pub fn hops_to(&self, to: NodeId, hops: &mut Vec<Hop>) {
-        hops.clear();
-        let nowhere = Hop { nic: 0, to, to_nic: 0 };
-        let y = self.layout.coordinates(to);
-        if !self.layout.has_switches() {
-            let all = (0..self.layout.nodes()).map(NodeId::from);
-            hops.extend(all.map(|at| if at == to { nowhere } else { self.hop(at, to) }));
-            return;
-        }
-        let all = self.layout.all_coordinates().chunks_exact(self.layout.rank());
-        hops.extend(all.zip(0..).map(|(x, at)| match x.iter().zip(y).position(|(x, y)| x != y) {
-            Some(dim) => {
-                let next = self.layout.shifted(at, dim, x[dim], y[dim]);
-                Hop { nic: dim, to: next, to_nic: dim }
-            }
-            None => nowhere,
-        }));
-    }
-
-    /// Returns the next hop to use, by another NIC, if the primary's is unreachable; `None` if there is no
-    /// other path.
-    #[must_use]
-    pub fn spare(&self, at: NodeId, to: NodeId) -> Option<Hop> {
-        if self.by_column && !self.layout.has_switches() {
-            return self.spare_along_cables(at, to);
-        }
-        if self.by_column {
-            return self.spare_by_column(at, to);
-        }
-        let mut differing = self.differing(at, to);
-        let first = differing.next()?;
-        match differing.next() {
-            Some(second) => self.along(at, to, second),
-            None => self.aside(at, to, first).or_else(|| self.round(at, to, first)),
-        }
-    }
-
-    /// Returns the next hop of a packet that arrived on the NIC of the primary's next hop. Such a packet
-    /// comes from a node that has lost its own next hop.
-    #[must_use]
-    pub fn redirected(&self, at: NodeId, to: NodeId) -> Option<Hop> {
-        if self.by_column && !self.layout.has_switches() {
-            return self.redirected_along_cables(at, to);
-        }
-        if self.by_column {
-            return self.redirected_by_column(at, to);
-        }
-        let mut differing = self.differing(at, to);
-        let first = differing.next()?;
-        match differing.next() {
-            Some(second) => self.along(at, to, second),
-            None if self.layout.rank() == 1 => self.round(at, to, first),
-            None => None,
         }
     }
 
@@ -278,60 +193,65 @@ impl Xy {
         }
         None
     }
+}
 
-    /// Returns the next hop of a packet that arrived at `at` on NIC `came`, while nothing has failed.
-    #[must_use]
-    pub fn next(&self, at: NodeId, came: Option<usize>, to: NodeId) -> Option<Hop> {
-        let hop = self.hop(at, to);
-        if came == Some(hop.nic) { self.redirected(at, to) } else { Some(hop) }
+impl NodeRouting for Xy {
+    fn layout(&self) -> &Layout {
+        &self.layout
     }
 
-    /// Returns the next hop if only `alive` hops carry packets, as the kernel chooses it by its routes.
-    pub fn next_alive(
-        &self,
-        at: NodeId,
-        came: Option<usize>,
-        to: NodeId,
-        alive: &impl Fn(NicEnd, &Hop) -> bool,
-    ) -> Option<Hop> {
-        let live = |hop: &Hop| alive(NicEnd { node: at, nic: hop.nic }, hop);
-        let hop = self.hop(at, to);
-        let redirected = (came == Some(hop.nic)).then(|| self.redirected(at, to)).flatten();
-        redirected
-            .filter(live)
-            .or_else(|| Some(hop).filter(live))
-            .or_else(|| self.spare(at, to).filter(live))
+    fn hop(&self, at: NodeId, to: NodeId) -> Hop {
+        let dim = self.differing(at, to).next().expect("two nodes differ in a dimension");
+        self.along(at, to, dim).expect("every line of nodes is connected")
     }
 
-    /// The primary from `src` to `dst`.
-    #[must_use]
-    pub fn primary(&self, src: NodeId, dst: NodeId) -> Segments {
-        self.followed(src, self.hop(src, dst), dst)
-    }
-
-    /// The path of packets while `src` has lost the primary's next hop.
-    #[must_use]
-    pub fn backup(&self, src: NodeId, dst: NodeId) -> Option<Segments> {
-        self.spare(src, dst).map(|hop| self.followed(src, hop, dst))
-    }
-
-    /// Whether the backup from `src` to `dst` crosses a node that must redirect it (see `redirected`).
-    #[must_use]
-    pub fn backup_needs_table_routes(&self, src: NodeId, dst: NodeId) -> bool {
-        let path = self.backup(src, dst).unwrap_or_default();
-        path.windows(2).any(|pair| self.hop(pair[1].from, dst).nic == pair[0].to_nic)
-    }
-
-    fn followed(&self, src: NodeId, first: Hop, dst: NodeId) -> Segments {
-        let mut segments = Segments::new();
-        let (mut at, mut next) = (src, Some(first));
-        while let Some(hop) = next {
-            let (nic, to, to_nic) = (hop.nic, hop.to, hop.to_nic);
-            segments.push(Segment { from: at, nic, tree: TreeId::NONE, to, to_nic });
-            at = to;
-            next = if at == dst { None } else { self.next(at, Some(to_nic), dst) };
-            debug_assert!(segments.len() <= 2 * self.layout.nodes(), "{src:?} to {dst:?} loops");
+    fn hops_to(&self, to: NodeId, hops: &mut Vec<Hop>) {
+        hops.clear();
+        let nowhere = Hop { nic: 0, to, to_nic: 0 };
+        let y = self.layout.coordinates(to);
+        if !self.layout.has_switches() {
+            let all = (0..self.layout.nodes()).map(NodeId::from);
+            hops.extend(all.map(|at| if at == to { nowhere } else { self.hop(at, to) }));
+            return;
         }
-        segments
+        let all = self.layout.all_coordinates().chunks_exact(self.layout.rank());
+        hops.extend(all.zip(0..).map(|(x, at)| match x.iter().zip(y).position(|(x, y)| x != y) {
+            Some(dim) => {
+                let next = self.layout.shifted(at, dim, x[dim], y[dim]);
+                Hop { nic: dim, to: next, to_nic: dim }
+            }
+            None => nowhere,
+        }));
+    }
+
+    fn spare(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        if self.by_column && !self.layout.has_switches() {
+            return self.spare_along_cables(at, to);
+        }
+        if self.by_column {
+            return self.spare_by_column(at, to);
+        }
+        let mut differing = self.differing(at, to);
+        let first = differing.next()?;
+        match differing.next() {
+            Some(second) => self.along(at, to, second),
+            None => self.aside(at, to, first).or_else(|| self.round(at, to, first)),
+        }
+    }
+
+    fn redirected(&self, at: NodeId, to: NodeId) -> Option<Hop> {
+        if self.by_column && !self.layout.has_switches() {
+            return self.redirected_along_cables(at, to);
+        }
+        if self.by_column {
+            return self.redirected_by_column(at, to);
+        }
+        let mut differing = self.differing(at, to);
+        let first = differing.next()?;
+        match differing.next() {
+            Some(second) => self.along(at, to, second),
+            None if self.layout.rank() == 1 => self.round(at, to, first),
+            None => None,
+        }
     }
 }

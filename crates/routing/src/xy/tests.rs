@@ -1,26 +1,31 @@
 use std::collections::HashSet;
 
+use tresse_topology::cluster::{NicEnd, TopologyShape};
+
 use super::*;
 
+fn of(kind: &TopologyShape) -> Xy {
+    Xy::new(Layout::of(kind).unwrap())
+}
+
 fn pmesh(dims: &[u32]) -> Xy {
-    Xy::of(&TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 })
-        .unwrap()
+    of(&TopologyShape::Pmesh { dims: dims.into(), grow_to: dims.into(), lines_per_switch: 1 })
 }
 
 fn torus(dims: &[u32]) -> Xy {
-    Xy::of(&TopologyShape::DirectTorus { dims: dims.into() }).unwrap()
+    of(&TopologyShape::DirectTorus { dims: dims.into() })
 }
 
 fn mesh(dims: &[u32]) -> Xy {
-    Xy::of(&TopologyShape::DirectMesh { dims: dims.into() }).unwrap()
+    of(&TopologyShape::DirectMesh { dims: dims.into() })
 }
 
 fn ring(nodes: u32) -> Xy {
-    Xy::of(&TopologyShape::Ring { nodes }).unwrap()
+    of(&TopologyShape::Ring { nodes })
 }
 
 fn full(nodes: u32) -> Xy {
-    Xy::of(&TopologyShape::FullMesh { nodes }).unwrap()
+    of(&TopologyShape::FullMesh { nodes })
 }
 
 fn nodes(xy: &Xy) -> impl Iterator<Item = NodeId> + Clone + use<> {

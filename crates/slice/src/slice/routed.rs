@@ -143,9 +143,13 @@ impl Builder<'_> {
     fn nic_routes(&mut self) {
         let (plan, me) = (self.plan, self.node);
         for peer in (0..plan.cluster().nodes.len()).map(NodeId::from).filter(|p| *p != me) {
-            let hop = self.routes.main(me, peer);
-            for &dst in plan.addresses().nic[peer.index()].iter().flatten() {
-                self.routes(Prefix::host(dst), hop, None);
+            let main = self.routes.main(me, peer);
+            let own = self.layout.neighbours(me).into_iter().filter(|hop| hop.to == peer);
+            let own: Vec<Hop> = own.collect();
+            for (nic, addresses) in plan.addresses().nic[peer.index()].iter().enumerate() {
+                // Of several cables between two nodes that to the NIC itself.
+                let hop = own.iter().find(|hop| hop.to_nic == nic).unwrap_or(&main);
+                addresses.iter().for_each(|dst| self.routes(Prefix::host(*dst), *hop, None));
             }
         }
     }

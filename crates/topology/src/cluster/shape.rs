@@ -3,6 +3,8 @@
 use serde::Serialize;
 use tresse_base::wiring::Wiring;
 
+use super::cable::Cable;
+
 /// The kind of topology that generated the fabric, with its sizes. The plan's digest includes the number of
 /// the variant, so new variants come last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -118,6 +120,14 @@ pub enum TopologyShape {
         /// An odd prime.
         q: u32,
     },
+    /// Nodes cabled to each other as the file lists it, without switches. Every NIC is in one cable, and the cables join
+    /// all nodes.
+    Cabled {
+        /// Number of nodes, at least 2.
+        nodes: u32,
+        /// The cables.
+        cables: Vec<Cable>,
+    },
 }
 
 impl TopologyShape {
@@ -141,7 +151,8 @@ impl TopologyShape {
             | Self::Ring { .. }
             | Self::DirectMesh { .. }
             | Self::DirectTorus { .. }
-            | Self::FullMesh { .. } => true,
+            | Self::FullMesh { .. }
+            | Self::Cabled { .. } => true,
         }
     }
 

@@ -1,18 +1,21 @@
 //! Fails the parts of a node-routed fabric one by one, and counts the pairs whose packets no longer arrive by the
 //! routes that nodes hold. Backups are judged on the way: each must arrive while nothing has failed, by other NICs
-//! than the primary's first one, and in at most [`ASIDE`] hops more than the shortest path by these.
+//! than the primary's first one, and in at most [`ASIDE`] hops more than the shortest path by these; where the file lists the
+//! cables, more are no fault, but said.
+
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use tresse_base::id::NodeId;
 use tresse_topology::Hop;
-use tresse_topology::cluster::NicEnd;
+use tresse_topology::cluster::{NicEnd, Strategy};
 
 use super::fabric::{Fabric, WALKED};
 use super::faults::{Faults, least};
 use super::switches;
 use super::walk::{Seen, Walk};
 use crate::failures::Worst;
-use crate::names::nic_name;
+use crate::names::{nic_name, of_pair};
 use crate::{Failures, Finding, Report};
 
 /// Hops that a backup may take beside the shortest path around its first cable: a step aside, and one back.
@@ -41,7 +44,13 @@ impl Fabric<'_> {
             });
         }
         let nic_name = |nic| nic_name(self.plan, &self.wires.first, nic);
-        let faults = Faults { longer: self.too_long(lost.long), ..lost.faults };
+        let mut faults = Faults { longer: self.too_long(lost.long), ..lost.faults };
+        if cluster.routing.strategy == Strategy::Shortest {
+            // A node has one redirection for the failures of all hops behind it.
+            let long = "the backup is more than two hops longer than the shortest path by other NICs: nodes on it send \
+                        on for failures farther away too";
+            notes.extend(of_pair(self.plan, "long-backup", faults.longer.take(), long));
+        }
         report.loop_free &= faults.looping.is_none();
         report.violations.extend(faults.of_backups(self.plan));
         let switches = match self.wires.shared {
@@ -55,11 +64,15 @@ impl Fabric<'_> {
         let link = if self.wires.switched {
             Worst::of(&lost.nics, nic_name)
         } else {
-            // A cable is lost with either of its NICs.
-            let ends: Vec<_> =
-                cluster.direct_cables().map(|(a, b)| (self.nic(a), self.nic(b))).collect();
-            let both: Vec<u64> = ends.iter().map(|(a, b)| lost.nics[*a] + lost.nics[*b]).collect();
-            Worst::of(&both, |c| format!("{} - {}", nic_name(ends[c].0), nic_name(ends[c].1)))
+            // A cable is lost with any of its NICs.
+            let mut cables: BTreeMap<u32, (u64, [usize; 2])> = BTreeMap::new();
+            for (a, b) in cluster.direct_cables() {
+                let ends = [a, b].map(|end| self.nic(end));
+                let cable = cables.entry(self.wires.cable[ends[0]]).or_insert((0, ends));
+                cable.0 += ends.iter().map(|nic| lost.nics[*nic]).sum::<u64>();
+            }
+            let (lost, ends): (Vec<u64>, Vec<[usize; 2]>) = cables.into_values().unzip();
+            Worst::of(&lost, |c| format!("{} - {}", nic_name(ends[c][0]), nic_name(ends[c][1])))
         };
         report.failures = Failures {
             link,
@@ -112,8 +125,10 @@ impl Fabric<'_> {
             (NicEnd { node: at, nic: hop.nic }, NicEnd { node: hop.to, nic: hop.to_nic });
         let there = |hop: &Hop| NicEnd { node: hop.to, nic: hop.to_nic };
         let line = self.wire(own);
-        // If the path of the backup needs no failed part, packets take it: by its own NIC, the far NIC, line and node.
-        let mut met = [false; 4];
+        // A cable between nodes may join several pairs of NICs, which fail together.
+        let cable = |end: NicEnd| self.wires.cable[self.nic(end)];
+        // If the path of the backup needs no failed part, packets take it: by its own NIC, the far NIC, line, node and cable.
+        let mut met = [false; 5];
         let backup = self.routes.backup(at, to);
         let (mut here, mut next, mut hops, mut misled) = (at, backup, 0, false);
         while let Some(way) = next.filter(|_| !met[0] && hops <= self.nodes) {
@@ -128,6 +143,7 @@ impl Fabric<'_> {
                 met[2] |= self.wire(end) == line;
             }
             met[3] |= here == hop.to || way.to == hop.to;
+            met[4] |= cable(end) == cable(own);
             hops += 1;
             here = way.to;
             if here == to {
@@ -137,7 +153,7 @@ impl Fabric<'_> {
             next = Some(found.table.unwrap_or(found.main));
         }
         if here != to {
-            met = [true; 4];
+            met = [true; 5];
         }
         if backup.is_some() {
             if misled {
@@ -152,7 +168,11 @@ impl Fabric<'_> {
         let stops = |met: bool, alive: &dyn Fn(NicEnd, &Hop) -> bool| {
             met && !(backups && self.arrives(at, to, alive))
         };
-        if stops(met[0], &|end, hop| end != own && there(hop) != own) {
+        let stopped = match self.wires.switched {
+            true => stops(met[0], &|end, hop| end != own && there(hop) != own),
+            false => stops(met[4], &|end, _| cable(end) != cable(own)),
+        };
+        if stopped {
             lost.nics[self.nic(own)] += pairs;
         }
         if hop.to != to && stops(met[3], &|end, next| end.node != hop.to && next.to != hop.to) {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_topology::Hop;
-use tresse_topology::cluster::Nic;
+use tresse_topology::cluster::{Nic, TopologyShape};
 
 /// The wires of a fabric: a wire is a cable between two NICs, or a line, which is a switch or one of its VLANs. Two
 /// NICs reach each other directly if they are on the same wire. NICs are numbered through all nodes.
@@ -15,6 +15,8 @@ pub(super) struct Wires {
     pub first: Vec<usize>,
     /// By NIC: its wire.
     pub of: Vec<u32>,
+    /// By NIC: its cable. Of several wires in one cable it is the lowest; elsewhere the wire itself.
+    pub cable: Vec<u32>,
     /// By NIC: its switch. Meaningless where cables join the nodes.
     pub switch: Vec<u32>,
     /// Whether switches join the nodes.
@@ -43,7 +45,16 @@ impl Wires {
         };
         let nics = || cluster.nodes.iter().flat_map(|node| &node.nics);
         let of: Vec<u32> = nics().enumerate().map(|(own, nic)| wire(own, nic)).collect();
+        let mut cable = of.clone();
+        if let TopologyShape::Cabled { cables, .. } = &cluster.kind {
+            for pairs in cables.iter().map(|cable| &cable.0) {
+                let ends = pairs.iter().flatten().map(|end| first[end.node.index()] + end.nic);
+                let lowest = ends.clone().min().unwrap_or(0) as u32;
+                ends.for_each(|nic| cable[nic] = lowest);
+            }
+        }
         Self {
+            cable,
             switch: nics().map(|nic| nic.switch.0).collect(),
             switched: nics().any(|nic| nic.peer.is_none()),
             shared: cluster.kind.shares_switches(),

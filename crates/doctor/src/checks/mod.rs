@@ -7,10 +7,11 @@ mod links;
 
 use tresse_slice::Slice;
 
-use super::finding::Finding;
-use super::seen::Seen;
+use crate::finding::Finding;
+use crate::seen::Seen;
 
 /// Runs all checks, each after those that it depends on, and returns their findings.
+#[must_use]
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
     let slice = Slice::of(seen.plan, seen.node);
     let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 15] = [

@@ -33,7 +33,7 @@ pub struct Finding {
 }
 
 /// A check of `tresse doctor`, by its name. Its methods make the findings of this check.
-pub struct Check(pub &'static str);
+pub(crate) struct Check(pub &'static str);
 
 impl Check {
     pub fn fine(&self, cause: impl Into<String>) -> Finding {

@@ -1,22 +1,16 @@
 //! `tresse doctor`: finds what keeps the plan from working on this machine, with cause, effect and fix.
 
-mod checks;
-mod finding;
-mod host;
-mod seen;
-
 use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 use tresse_control::FORMAT;
+use tresse_doctor::{self as doctor, Finding, Seen, Verdict};
 
-use self::finding::{Finding, Verdict};
-use self::seen::Seen;
 use super::connection::NodeArgs;
 use crate::fail::{Code, Failure};
-use crate::input::InstalledArgs;
+use crate::input::{self, InstalledArgs};
 use crate::output::{self, plain};
 
 /// Arguments of `tresse doctor`, which finds what keeps the plan from working on this machine.
@@ -47,24 +41,33 @@ impl Doctor {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let files = self.cluster.files();
         let plan = files.plan()?;
-        let links = host::links().ok_or_else(|| {
+        let links = doctor::links().ok_or_else(|| {
             Failure::new(Code::Fault, "`ip -j link` does not run here: install iproute2")
         })?;
         let mut daemon = self.daemon.connect();
         let neighbours = daemon.as_mut().ok().and_then(|daemon| daemon.neighbours().ok());
-        let node =
-            seen::which(&plan, &links, (self.node.as_deref(), neighbours.as_ref()), &files.file)?;
+        let node = match &self.node {
+            Some(name) => input::node_named(plan.cluster(), name, &files.file)?,
+            None => doctor::which(&plan, &links, neighbours.as_ref()).ok_or_else(|| {
+                let message = format!(
+                    "no node of {} has a NIC of this machine: say which with --node, or run `tresse macs`",
+                    files.file.display()
+                );
+                Failure::new(Code::BadFile, message)
+            })?,
+        };
         let mut read = || {
             let counters = daemon.as_mut().ok().and_then(|daemon| daemon.counters().ok());
             counters.map(|all| all.counters).unwrap_or_default()
         };
         let earlier = read();
-        std::thread::sleep(if earlier.is_empty() { Duration::ZERO } else { seen::BETWEEN });
+        std::thread::sleep(if earlier.is_empty() { Duration::ZERO } else { doctor::BETWEEN });
         let counters = [earlier, read()];
         let status = daemon.and_then(|mut daemon| Ok(daemon.status()?));
+        let status = status.map_err(|failure| failure.message);
         let seen =
             Seen { plan: &plan, node, links, status, neighbours, counters, local: self.local };
-        let findings = checks::all(&seen);
+        let findings = doctor::all(&seen);
         let fine = findings.iter().all(|finding| finding.verdict != Verdict::Fault);
         let name = &plan.cluster().node(node).name;
         let mut out = output::stdout();

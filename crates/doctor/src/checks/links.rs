@@ -8,16 +8,16 @@ use tresse_base::id::NodeId;
 use tresse_control::HeardLine;
 use tresse_slice::Slice;
 
-use crate::node::doctor::finding::{Check, Finding};
-use crate::node::doctor::host::{self, Link};
-use crate::node::doctor::seen::Seen;
+use crate::finding::{Check, Finding};
+use crate::host::{self, Link};
+use crate::seen::Seen;
 
 /// So many frames to all stations in a minute are worth a word.
 const BROADCASTS: u64 = 60;
 /// Behind the filters of tressed, which drop labelled frames of strangers.
 const FILTER: u32 = 7900;
 
-pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub(super) fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("nic");
     let mut findings = Vec::new();
     for nic in seen.nics() {
@@ -80,7 +80,7 @@ pub fn nics(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "all NICs of the plan are there, with carrier")
 }
 
-pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("master");
     let mut findings = Vec::new();
     let mut of_master: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -113,7 +113,7 @@ pub fn masters(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
 
 /// Finds addresses of this machine that the plan gives to another node, and other hosts that announce
 /// themselves as this node.
-pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("duplicate");
     let addresses = seen.plan.addresses();
     let others = (0..seen.plan.cluster().nodes.len()).map(NodeId::from).filter(|n| *n != seen.node);
@@ -155,7 +155,7 @@ pub fn twins(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
 }
 
 /// Finds frames to all stations that keep coming, and who sends them: nothing of a plan does.
-pub fn broadcasts(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn broadcasts(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("broadcast");
     let mut findings = Vec::new();
     let planned = |name: &str| seen.nics().iter().any(|nic| nic.name == name);
@@ -183,7 +183,7 @@ pub fn broadcasts(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "few frames to all stations arrive")
 }
 
-pub fn managers(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub(super) fn managers(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("manager");
     let managed = host::managed();
     let ours = slice.interfaces.keys().chain(seen.nics().iter().map(|nic| &nic.name));

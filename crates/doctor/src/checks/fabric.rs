@@ -5,19 +5,19 @@ use tresse_base::units::Prefix;
 use tresse_reconcile::METRIC_PRIMARY;
 use tresse_slice::Slice;
 
-use crate::node::doctor::finding::{Check, Finding};
-use crate::node::doctor::host;
-use crate::node::doctor::seen::{BETWEEN, Seen};
+use crate::finding::{Check, Finding};
+use crate::host;
+use crate::seen::{BETWEEN, Seen};
 
 /// How many peers are asked at most; of more, those spread evenly over the cluster.
 const PEERS: usize = 64;
 
-pub fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("daemon");
     let status = match &seen.status {
         Ok(status) => status,
-        Err(failure) => {
-            let cause = failure.message.lines().next().unwrap_or_default();
+        Err(why) => {
+            let cause = why.lines().next().unwrap_or_default();
             let effect = "the kernel stays as it is: nothing is installed, repaired or watched";
             let fix = "systemctl start tressed; `journalctl -u tressed` says why it does not run";
             return vec![check.fails("tressed", cause, effect, fix)];
@@ -58,7 +58,7 @@ pub fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "runs, with the plan of this file")
 }
 
-pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("bfd");
     let Ok(status) = &seen.status else { return Vec::new() };
     if status.sessions > 0 && status.sessions_up == 0 {
@@ -78,7 +78,7 @@ pub fn watched(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
 }
 
 /// Checks whether other nodes have other keys, and whether another program has BFD's ports.
-pub fn strangers(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn strangers(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("keys");
     let Ok(status) = &seen.status else { return Vec::new() };
     let sums = |name: &str| -> [u64; 2] {
@@ -109,7 +109,7 @@ pub fn strangers(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
 /// Checks the paths to other nodes, at most 64: sends each an echo request as large as the MTU of
 /// the route to it, by the routes in the kernel. Returns a finding for each address that does not
 /// answer.
-pub fn paths(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub(super) fn paths(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("path");
     if seen.local {
         return Vec::new();

@@ -12,13 +12,13 @@ use tresse_base::units::Mac;
 /// An interface of this machine, as `ip -j -d -s -s link` prints it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Link {
-    pub ifname: String,
+    pub(crate) ifname: String,
     #[serde(default)]
-    pub address: String,
-    pub mtu: u32,
+    pub(crate) address: String,
+    pub(crate) mtu: u32,
     #[serde(default)]
-    pub flags: Vec<String>,
-    pub master: Option<String>,
+    flags: Vec<String>,
+    pub(crate) master: Option<String>,
     #[serde(default)]
     linkinfo: LinkInfo,
     #[serde(default)]
@@ -44,24 +44,24 @@ struct Received {
 }
 
 impl Link {
-    pub fn mac(&self) -> Option<Mac> {
+    pub(crate) fn mac(&self) -> Option<Mac> {
         self.address.parse().ok()
     }
 
-    pub fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         self.has("UP")
     }
 
-    pub fn has_carrier(&self) -> bool {
+    pub(crate) fn has_carrier(&self) -> bool {
         self.has("LOWER_UP")
     }
 
-    pub fn kind(&self) -> Option<&str> {
+    pub(crate) fn kind(&self) -> Option<&str> {
         self.linkinfo.info_kind.as_deref()
     }
 
     /// How many frames for other hosts arrived here, which shows that a switch floods.
-    pub fn of_others(&self) -> u64 {
+    pub(crate) fn of_others(&self) -> u64 {
         self.stats64.rx.otherhost_dropped
     }
 
@@ -71,6 +71,7 @@ impl Link {
 }
 
 /// Returns all interfaces of this machine by name; `None` if `ip` does not run.
+#[must_use]
 pub fn links() -> Option<BTreeMap<String, Link>> {
     let text = output("ip", &["-j", "-d", "-s", "-s", "link", "show"])?;
     let links: Vec<Link> = serde_json::from_str(&text).ok()?;
@@ -78,7 +79,7 @@ pub fn links() -> Option<BTreeMap<String, Link>> {
 }
 
 /// Returns the addresses of all interfaces of this machine, each with its interface.
-pub fn addresses() -> Vec<(String, IpAddr)> {
+pub(crate) fn addresses() -> Vec<(String, IpAddr)> {
     let text = output("ip", &["-j", "address", "show"]).unwrap_or_default();
     let links: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
     let mut all = Vec::new();
@@ -93,13 +94,13 @@ pub fn addresses() -> Vec<(String, IpAddr)> {
 }
 
 /// Returns the value of a sysctl, given by its path below `/proc/sys`; `None` if it cannot be read.
-pub fn sysctl(path: &str) -> Option<String> {
+pub(crate) fn sysctl(path: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/{path}")).ok().map(|text| text.trim().to_owned())
 }
 
 /// Returns whether the running kernel has a module: loaded, built in, or as a file that can be
 /// loaded.
-pub fn has_module(name: &str) -> bool {
+pub(crate) fn has_module(name: &str) -> bool {
     if fs::exists(format!("/sys/module/{name}")).unwrap_or(false) {
         return true;
     }
@@ -114,7 +115,7 @@ pub fn has_module(name: &str) -> bool {
 
 /// Returns the firewall chains of this machine, of iptables and nft, whose policy drops forwarded
 /// packets.
-pub fn forward_drops(ipv4: bool) -> Vec<String> {
+pub(crate) fn forward_drops(ipv4: bool) -> Vec<String> {
     let tool = if ipv4 { "iptables" } else { "ip6tables" };
     let rules = output(tool, &["-S", "FORWARD"]).unwrap_or_default();
     let mut drops = Vec::new();
@@ -142,7 +143,7 @@ pub fn forward_drops(ipv4: bool) -> Vec<String> {
 
 /// Returns the interfaces that a network manager of this machine manages, each with the manager's
 /// name.
-pub fn managed() -> BTreeMap<String, &'static str> {
+pub(crate) fn managed() -> BTreeMap<String, &'static str> {
     let mut managed = BTreeMap::new();
     let devices = output("nmcli", &["-t", "-f", "DEVICE,STATE", "device"]).unwrap_or_default();
     for (device, state) in devices.lines().filter_map(|line| line.split_once(':')) {
@@ -164,7 +165,7 @@ pub fn managed() -> BTreeMap<String, &'static str> {
 
 /// Returns whether a NIC sends or obeys pause frames (802.3x); `None` if its driver does not report
 /// that.
-pub fn pauses(nic: &str) -> Option<bool> {
+pub(crate) fn pauses(nic: &str) -> Option<bool> {
     let text = output("ethtool", &["-a", nic])?;
     let on = |line: &str| {
         let (name, value) = line.split_once(':')?;
@@ -175,7 +176,7 @@ pub fn pauses(nic: &str) -> Option<bool> {
 }
 
 /// Returns whether this machine's clock is synchronised over the network (NTP); `None` if unknown.
-pub fn clock_synchronised() -> Option<bool> {
+pub(crate) fn clock_synchronised() -> Option<bool> {
     let text = output("timedatectl", &["show", "-p", "NTPSynchronized", "--value"])?;
     match text.trim() {
         "yes" => Some(true),
@@ -186,6 +187,7 @@ pub fn clock_synchronised() -> Option<bool> {
 
 /// Sends one ICMP echo request with an IP packet of `bytes` bytes that must not be fragmented, and
 /// returns whether it is answered within a second.
+#[must_use]
 pub fn answers(to: IpAddr, bytes: u32) -> bool {
     let header = if to.is_ipv4() { 28 } else { 48 };
     let size = bytes.saturating_sub(header).to_string();

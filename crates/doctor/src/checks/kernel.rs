@@ -4,11 +4,11 @@ use tresse_plan::remaining::joins_paths;
 use tresse_slice::Slice;
 use tresse_verify as verify;
 
-use crate::node::doctor::finding::{Check, Finding};
-use crate::node::doctor::host;
-use crate::node::doctor::seen::Seen;
+use crate::finding::{Check, Finding};
+use crate::host;
+use crate::seen::Seen;
 
-pub fn modules(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub(super) fn modules(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("kernel");
     let mut findings = Vec::new();
     let vlans = slice.interfaces.values().any(|interface| interface.vid.is_some());
@@ -40,7 +40,7 @@ pub fn modules(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "has what the plan needs")
 }
 
-pub fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub(super) fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("rp-filter");
     let value = |of: &str| {
         let text = host::sysctl(&format!("net/ipv4/conf/{of}/rp_filter"))?;
@@ -60,7 +60,7 @@ pub fn reverse_paths(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     check.or_fine(findings.collect(), "no interface of the plan is strict")
 }
 
-pub fn forwarding(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn forwarding(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("forward");
     let routes = seen.plan.layout().is_some();
     if !routes && !joins_paths(seen.plan.cluster()) {
@@ -87,7 +87,7 @@ pub fn forwarding(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings, "no chain drops forwarded packets")
 }
 
-pub fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
+pub(super) fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     let check = Check("ipv6");
     if !seen.families().contains(&false) {
         return vec![check.fine("the plan has no IPv6 addresses")];
@@ -108,7 +108,7 @@ pub fn ipv6(seen: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
     check.or_fine(findings.collect(), "is on where the plan needs it")
 }
 
-pub fn pause(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn pause(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("pause");
     let cyclic = verify::check(seen.plan).cycle.is_some();
     if !cyclic {
@@ -125,7 +125,7 @@ pub fn pause(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     check.or_fine(findings.collect(), "flow control is off")
 }
 
-pub fn clock(_: &Seen<'_>, _: &Slice) -> Vec<Finding> {
+pub(super) fn clock(_: &Seen<'_>, _: &Slice) -> Vec<Finding> {
     let check = Check("clock");
     match host::clock_synchronised() {
         Some(true) => vec![check.fine("is set by the network")],

@@ -1,0 +1,45 @@
+//! `tresse up` on machines that are cabled and have daemons, and nothing else: one command makes a running fabric of them.
+
+use std::time::{Duration, Instant};
+
+use tresse_tests::pace;
+use tresse_tests::program;
+
+use crate::lab::Lab;
+use crate::suite::Tests;
+
+pub const TESTS: Tests = &[
+    ("routed_bare_machines_in_a_ring_are_brought_up", || comes_up(RING)),
+    ("routed_bare_machines_of_a_p_mesh_are_brought_up", || comes_up(P_MESH)),
+    ("routed_bare_machines_cabled_at_random_are_brought_up", || comes_up(CABLED)),
+    ("routed_bare_machines_of_a_flat_neighbourhood_are_brought_up", || comes_up(FLAT)),
+];
+
+const RING: &str = "[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n";
+const P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n";
+const CABLED: &str = include_str!("../../../configs/cabled-7.toml");
+const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n\
+                    3: 1 3 5\\n\" }\n";
+
+/// Within a minute, with nothing typed but one command, every node reaches every other; a second run changes nothing.
+fn comes_up(text: &str) {
+    let lab = Lab::up(text, &["--bare", "--bfd-ms", "100"]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cluster.toml").display().to_string();
+    let nodes: Vec<&str> = lab.now.nodes().map(|node| lab.now.node(node)).collect();
+    let up = ["up", "--yes", "--launcher", "netns", "--lab", lab.name(), "-o", &path];
+    let up = [&up[..], &nodes].concat();
+    let began = Instant::now();
+    let output = program::run(&up);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(60).mul_f64(pace::slowness()), "{took:?}");
+    for node in &nodes {
+        let words = ["wait", &path, "--all", "--timeout", "20"].map(str::to_owned);
+        let output = lab.command(node, &words).output().unwrap();
+        assert!(output.status.success(), "{node}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(program::run(&up).status.success());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+}
