@@ -41,7 +41,7 @@ pub struct Wanted {
     /// are accepted (K11). All other labelled frames are dropped there.
     #[serde(default)]
     pub label_sources: BTreeMap<String, BTreeSet<Mac>>,
-    /// Table routes by arrival interface, and the backups that need them (strategy `xy`).
+    /// Table routes by arrival interface, and the backups that need them (where nodes route).
     #[serde(default, skip_serializing_if = "XyBackups::is_empty")]
     #[serde(rename = "turns")]
     pub xy: XyBackups,
@@ -56,7 +56,7 @@ pub struct Wanted {
     pub mptcp: WantedMptcp,
 }
 
-/// The backup routes of strategy `xy`, and the routes in other tables that they need. A packet on a
+/// The backup routes where nodes route, and the routes in other tables that they need. A packet on a
 /// backup route reaches nodes whose main table would send it back; the table for the NIC by which
 /// it arrived sends it on. Neither may be installed without the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]

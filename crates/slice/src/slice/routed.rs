@@ -1,5 +1,5 @@
 //! The slice of a node on a node-routed fabric, whose nodes forward plain IP packets (DESIGN
-//! sections 3 to 5, strategy `xy`): no VLAN interfaces; NIC addresses on the NICs themselves,
+//! sections 3 to 5, strategies `xy` and `shortest`): no VLAN interfaces; NIC addresses on the NICs themselves,
 //! permanent neighbours one hop away, subnet routes, a route per node address, and forwarding on
 //! fabric interfaces only (K7).
 //!
