@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::fail::{Code, Failure};
 use crate::input;
-use tresse_plot::{Picture, png, svg};
+use tresse_plot::Picture;
 
 /// A file for a picture; its extension selects SVG or PNG.
 pub struct PictureFile<'a> {
@@ -17,7 +17,7 @@ impl<'a> PictureFile<'a> {
     pub fn new(path: &'a Path) -> Result<Self, Failure> {
         match path.extension().and_then(|end| end.to_str()) {
             Some("svg") => Ok(Self::svg(path)),
-            Some("png") => Ok(Self { path, draw: png::draw }),
+            Some("png") => Ok(Self { path, draw: Picture::png }),
             _ => {
                 let words =
                     format!("--plot: `{}` ends neither in .svg nor in .png", path.display());
@@ -28,7 +28,7 @@ impl<'a> PictureFile<'a> {
 
     /// An SVG file, whatever its name ends in.
     pub fn svg(path: &'a Path) -> Self {
-        Self { path, draw: |picture| Ok(svg::draw(picture).into_bytes()) }
+        Self { path, draw: |picture| Ok(picture.svg()?.into_bytes()) }
     }
 
     /// Draws the picture and replaces the file.

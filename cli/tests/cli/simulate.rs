@@ -174,7 +174,7 @@ fn csv_and_picture_hold_all_strategies() {
         "{text}"
     );
     let picture = fs::read_to_string(&plot).unwrap();
-    assert!(picture.starts_with("<svg ") && picture.contains(">stp</text>"), "{picture}");
+    assert!(picture.starts_with("<svg ") && picture.contains(">\nstp\n</text>"), "{picture}");
     assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
 }
 

@@ -17,11 +17,10 @@ const LEGEND: u32 = 150;
 pub fn picture(model: &CostModel, nodes: u64) -> Picture {
     let sizes = sizes(nodes.max(16));
     let table: Vec<Vec<Row>> = sizes.iter().map(|n| model.rows(*n)).collect();
-    let mut picture = Picture { size: [2 * WIDTH, HEIGHT], elements: Vec::new() };
-    draw(&mut picture, 0, "Cost per node", &sizes, &curves(&sizes, &table, |row| row.cost));
+    let cost = diagram("Cost per node", &sizes, curves(&sizes, &table, |row| row.cost));
     let bisection = curves(&sizes, &table, |row| row.bisection);
-    draw(&mut picture, WIDTH, "Bisection, MB/s per node", &sizes, &bisection);
-    picture
+    let bisection = diagram("Bisection, MB/s per node", &sizes, bisection);
+    Picture { size: [2 * WIDTH, HEIGHT], diagrams: vec![cost, bisection] }
 }
 
 /// One curve for each architecture.
@@ -34,19 +33,17 @@ fn curves(sizes: &[u64], table: &[Vec<Row>], value: fn(&Row) -> f64) -> Vec<Curv
     (0..table[0].len()).map(curve).collect()
 }
 
-fn draw(picture: &mut Picture, left: u32, title: &str, sizes: &[u64], curves: &[Curve]) {
+fn diagram(title: &str, sizes: &[u64], curves: Vec<Curve>) -> Diagram {
     let (first, last) = (sizes[0] as f64, sizes[sizes.len() - 1] as f64);
     let marked = |n: &&u64| n.is_power_of_two() && n.trailing_zeros().is_multiple_of(2);
     let marks = sizes.iter().filter(marked).map(|n| (*n as f64, n.to_string())).collect();
     let values = curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value);
-    let diagram = Diagram {
-        left,
-        size: [WIDTH, HEIGHT],
+    Diagram {
         legend: LEGEND,
         x: Axis::logarithmic("nodes", first, last, marks),
         y: Axis::decades(title, values, |value| value.to_string()),
-    };
-    diagram.draw(curves, picture);
+        curves,
+    }
 }
 
 /// Numbers of nodes from 2 to `last`, four for each power of two.

@@ -24,13 +24,10 @@ pub fn picture(curves: &[Curve]) -> Result<Picture, Failure> {
     let most = points.clone().map(|(accepted, _)| *accepted).fold(0.01, f64::max);
     let us = |ns: f64| (ns / 1000.0).to_string();
     let diagram = Diagram {
-        left: 0,
-        size: SIZE,
         legend: LEGEND,
         x: Axis::linear("accepted, of a node link's rate", most * 1.05),
         y: Axis::decades("Mean latency, us", points.map(|(_, ns)| *ns), us),
+        curves,
     };
-    let mut picture = Picture { size: SIZE, elements: Vec::new() };
-    diagram.draw(&curves, &mut picture);
-    Ok(picture)
+    Ok(Picture { size: SIZE, diagrams: vec![diagram] })
 }
