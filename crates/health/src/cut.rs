@@ -150,7 +150,8 @@ mod tests {
         });
         let nics: Value = json!({ "node": name(node), "nics": [], "neighbours": [] });
         let status = Status { sessions_up: 1, ..Status::default() };
-        Said { status, nics: serde_json::from_value(nics).unwrap(), paths: paths.collect() }
+        let nics = serde_json::from_value(nics).unwrap();
+        Said { status, nics, paths: paths.collect(), broken: Vec::new() }
     }
 
     #[test]

@@ -7,9 +7,10 @@ use tresse_control::{StateLine, Status};
 use tresse_plan::Plan;
 use tresse_topology::path::Crossing;
 
+use super::hearsay::hearsay;
 use super::{Report, Said};
 
-/// A planned path that its source says is broken.
+/// A planned path that its source says is broken, or others by its word.
 #[derive(Debug)]
 pub(crate) struct BrokenPath {
     pub src: NodeId,
@@ -17,6 +18,8 @@ pub(crate) struct BrokenPath {
     /// There and back.
     pub crosses: Vec<Crossing>,
     pub dated: Dated,
+    /// Who says so, if it is not the source itself.
+    pub by: Option<String>,
 }
 
 /// Since when something is so, and how often it turned today.
@@ -43,6 +46,8 @@ impl Dated {
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     pub broken: Vec<BrokenPath>,
+    /// Of nodes that did not answer: what others have heard of them.
+    pub hearsay: Vec<BrokenPath>,
     /// What working paths cross.
     pub sound: BTreeSet<Crossing>,
     /// NICs that are down, by what leaves them.
@@ -89,7 +94,7 @@ impl Evidence {
                         let back = plan.paths(dst, src);
                         let back = back.iter().find(|path| path.id.rank == line.rank);
                         crosses.extend(back.into_iter().flat_map(|path| plan.path_crossings(path)));
-                        all.broken.push(BrokenPath { src, dst, crosses, dated });
+                        all.broken.push(BrokenPath { src, dst, crosses, dated, by: None });
                     }
                     // Without sessions nobody knows whether it works.
                     "active" | "standby" if status.sessions > 0 => all.sound.extend(crosses),
@@ -97,6 +102,7 @@ impl Evidence {
                 }
             }
         }
+        all.hearsay = hearsay(plan, reports);
         all
     }
 

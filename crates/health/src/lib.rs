@@ -5,6 +5,7 @@
 //!
 //! - `evidence` makes one list of all that nodes say: paths that work and paths that do not, each with what it
 //!   crosses; NICs that are down; nodes that are silent.
+//! - `hearsay` adds what the others have heard of nodes that are silent.
 //! - `parts` lists what can be at fault: each cable, switch and node with its crossings.
 //! - `suspects` finds the fewest parts that explain what is broken and that nothing that works crosses.
 //! - `own` adds what nodes say of themselves alone: another plan, a VLAN out of use, a fault.
@@ -16,6 +17,7 @@
 
 pub mod cut;
 mod evidence;
+mod hearsay;
 pub mod left;
 mod own;
 mod parts;
@@ -27,7 +29,7 @@ mod tests;
 pub use suspect::{Kind, Suspect};
 pub use suspects::suspects;
 
-use tresse_control::{NeighbourList, PathLine, Status};
+use tresse_control::{BrokenLine, NeighbourList, PathLine, Status};
 
 /// What one node says: its state, its NICs, and its paths with their states.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +40,8 @@ pub struct Said {
     pub nics: NeighbourList,
     /// The paths from it.
     pub paths: Vec<PathLine>,
+    /// What it believes broken, also by the word of others.
+    pub broken: Vec<BrokenLine>,
 }
 
 /// What one node of the plan has answered.

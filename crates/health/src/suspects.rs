@@ -23,6 +23,7 @@ pub fn suspects(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
     let left = evidence.broken.iter().collect();
     let mut search = Search { plan, evidence: &evidence, parts: &parts, left, found: Vec::new() };
     search.silent_nodes();
+    search.left.extend(&evidence.hearsay);
     search.dark_parts();
     search.parts_of_broken_paths();
     search.unexplained_paths();
@@ -101,16 +102,23 @@ impl<'a> Search<'a> {
             let unsound = part.crossings.difference(&self.evidence.sound).copied().collect();
             let explained = self.take(&unsound);
             let one_way = part.kind == Kind::Cable && unsound.len() < part.crossings.len();
-            let seen = match one_way {
-                true => "carries packets one way alone, though it has carrier",
-                false => "no packet crosses it, though it has carrier",
+            // Whether it has carrier is known of nodes that answered.
+            let heard: Option<BTreeSet<&str>> =
+                explained.iter().map(|at| at.by.as_deref()).collect();
+            let seen = match (heard, one_way) {
+                (Some(by), _) => {
+                    let by: Vec<&str> = by.into_iter().collect();
+                    format!("no packet crosses it, others have heard from {}", by.join(", "))
+                }
+                (None, true) => "carries packets one way alone, though it has carrier".into(),
+                (None, false) => "no packet crosses it, though it has carrier".into(),
             };
             let remedy = match part.kind {
                 Kind::Switch => of_switch(&part.name),
                 Kind::Node => of_node(&part.name),
                 _ => of_cable(),
             };
-            self.suspect(part, &explained, Dated::default(), (seen.into(), remedy));
+            self.suspect(part, &explained, Dated::default(), (seen, remedy));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tresse_base::id::NodeId;
-use tresse_control::{NeighbourList, PathLine, StateLine, Status};
+use tresse_control::{BrokenLine, NeighbourList, PathLine, StateLine, Status};
 use tresse_plan::Plan;
 use tresse_slice::watch::part::FabricParts;
 use tresse_topology::path::Crossing;
@@ -52,7 +52,7 @@ fn reports(plan: &Plan, broken: &BTreeSet<Crossing>, dark: bool) -> Vec<Report> 
             });
         }
         let nics = NeighbourList { node: None, nics: Vec::new() };
-        let said = Some(Said { status, nics, paths: lines });
+        let said = Some(Said { status, nics, paths: lines, broken: Vec::new() });
         Report { node: cluster.node(src).name.clone(), said }
     };
     (0..cluster.nodes.len()).map(report).collect()
@@ -157,4 +157,33 @@ fn a_node_with_another_plan_is_named_by_its_plan_and_its_paths_are_no_evidence()
     let all = suspects(&plan, &reports);
     assert_eq!(objects(&all), [(Kind::Plan, "0123456789abcdef")]);
     assert!(all[0].seen.contains("n2") && all[0].remedy.contains("rollout"), "{all:?}");
+}
+
+/// All but n0 are silent, and n0 has heard this.
+fn heard(plan: &Plan, broken: &BTreeSet<Crossing>, kind: &str, object: &str) -> Vec<Suspect> {
+    let mut reports = reports(plan, broken, false);
+    reports.iter_mut().skip(1).for_each(|report| report.said = None);
+    let line = BrokenLine { kind: kind.into(), object: object.into(), by: "n2".into(), since: 9 };
+    reports[0].said.as_mut().unwrap().broken.push(line);
+    let all = suspects(plan, &reports);
+    all.into_iter().filter(|suspect| suspect.kind != Kind::Node).collect()
+}
+
+#[test]
+fn what_is_heard_of_silent_nodes_names_their_cable() {
+    let file = format!("[fabric]\ntopology = {RING}\n[routing]\npaths = 1\n");
+    let ring = Plan::build(tresse_cluster::parse(&file, "t.toml").unwrap()).unwrap();
+    // n0 itself sends nothing by it.
+    let cable = part(&ring, "n2:eth1").union(&part(&ring, "n3:eth0")).copied().collect();
+    let found = heard(&ring, &cable, "hop", "n2:eth1-n3:eth0");
+    assert_eq!(objects(&found), [(Kind::Cable, "n2:eth1-n3:eth0")]);
+    assert_eq!(
+        (found[0].since, &*found[0].seen),
+        (Some(9), "no packet crosses it, others have heard from n2")
+    );
+    assert_eq!(heard(&ring, &cable, "hop", "n9:eth1-n3:eth0"), [], "no hop of this plan");
+    // Both paths of the pair are broken, so there are two faults.
+    let torus = plan(TORUS);
+    let found = heard(&torus, &BTreeSet::new(), "pair", "n2 -> n5");
+    assert!(matches!(*objects(&found), [(Kind::Cable, _), (Kind::Cable, _)]), "{found:?}");
 }

@@ -1,5 +1,8 @@
 //! `tresse status --all` on fabrics in which something is at fault, and what daemons remember of it.
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::Value;
 use tresse_base::id::NodeId;
 use tresse_control::{Client, Event};
@@ -32,6 +35,7 @@ fn names_what_is_at_fault() {
     let status = lab.status(NodeId(1)).unwrap();
     let link = status.states.iter().find(|line| line.kind == "link" && line.object == "eth1");
     assert!(link.is_some_and(|line| line.up && line.today == 2), "{:?}", status.states);
+    knows_of_others(&lab);
     // A node that says nothing is unknown, whatever else is known.
     lab.verb(&["kill", "--signal", "stop", "n3"]);
     expect(&lab, 4, &[("node", "n3")]);
@@ -57,6 +61,20 @@ fn names_what_is_at_fault() {
         });
         if nics == [["eth0"], ["eth1"]] { Ok(()) } else { Err(format!("{nics:?}")) }
     });
+}
+
+/// One node alone is reached, and what it has heard of the others is told.
+fn knows_of_others(lab: &Lab) {
+    let sockets = ["n1", "n2", "n3", "n4"].map(|node| lab.directory.socket(node));
+    let aside = |socket: &Path| socket.with_extension("aside");
+    lab.verb(&["fail", "--silent", "n2-n3"]);
+    sockets.iter().for_each(|socket| fs::rename(socket, aside(socket)).unwrap());
+    let nodes = ["n1", "n2", "n3", "n4"].map(|node| ("node", node));
+    let cable = ("cable", "n2:eth1-n3:eth0");
+    expect(lab, 4, &[&[cable], &nodes[..]].concat());
+    sockets.iter().for_each(|socket| fs::rename(aside(socket), socket).unwrap());
+    lab.verb(&["heal", "n2-n3"]);
+    expect(lab, 0, &[]);
 }
 
 fn remembers_a_lost_cable() {
@@ -118,8 +136,11 @@ fn expect(lab: &Lab, code: i32, suspects: &[(&str, &str)]) -> Vec<Value> {
         let wanted: Vec<(String, String)> =
             suspects.iter().map(|(kind, name)| ((*kind).into(), (*name).into())).collect();
         let reached = lines.iter().filter(|line| line["reached"] == true).count();
+        let silent = suspects.iter().filter(|(kind, _)| *kind == "node").count();
+        // A line for each node, and the last one.
+        let all_told = reached + silent + 1 == lines.len();
         last = found;
-        match output.status.code() == Some(code) && named == wanted && reached + 2 >= lines.len() {
+        match output.status.code() == Some(code) && named == wanted && all_told {
             true => Ok(()),
             false => Err(format!("{:?}: {last:?}", output.status)),
         }
