@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::id::NodeId;
 use tresse_control::{StateLine, Status};
 use tresse_plan::Plan;
+use tresse_topology::Layout;
 use tresse_topology::path::Crossing;
 
-use super::hearsay::hearsay;
 use super::{Report, Said};
 
 /// A planned path that its source says is broken, or others by its word.
@@ -46,10 +46,10 @@ impl Dated {
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     pub broken: Vec<BrokenPath>,
-    /// Of nodes that did not answer: what others have heard of them.
-    pub hearsay: Vec<BrokenPath>,
     /// What working paths cross.
     pub sound: BTreeSet<Crossing>,
+    /// Nodes to which a path works.
+    pub reached: BTreeSet<NodeId>,
     /// NICs that are down, by what leaves them.
     pub dark: BTreeMap<Crossing, Dated>,
     /// Nodes that did not answer.
@@ -62,6 +62,7 @@ pub(crate) struct Evidence {
 impl Evidence {
     pub fn of(plan: &Plan, reports: &[Report]) -> Self {
         let cluster = plan.cluster();
+        let nodes_route = Layout::of(&cluster.kind).is_some();
         let mut all = Self::default();
         for report in reports {
             let Some(src) = cluster.node_named(&report.node) else { continue };
@@ -97,12 +98,19 @@ impl Evidence {
                         all.broken.push(BrokenPath { src, dst, crosses, dated, by: None });
                     }
                     // Without sessions nobody knows whether it works.
-                    "active" | "standby" if status.sessions > 0 => all.sound.extend(crosses),
+                    "active" | "standby" if status.sessions > 0 => {
+                        if !status.cut.contains(&line.dst) {
+                            all.reached.insert(dst);
+                        }
+                        // Where nodes route each watches its own hops alone: a longer path may be broken further on.
+                        if !nodes_route || path.segments.len() == 1 {
+                            all.sound.extend(crosses);
+                        }
+                    }
                     _ => {}
                 }
             }
         }
-        all.hearsay = hearsay(plan, reports);
         all
     }
 

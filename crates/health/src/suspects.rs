@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::hostlist::collapse;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_topology::path::Crossing;
 
 use super::Report;
 use super::evidence::{BrokenPath, Dated, Evidence};
+use super::hearsay::hearsay;
 use super::own::own;
 use super::parts::{Part, parts};
 use super::suspect::{Kind, Suspect};
@@ -20,10 +22,11 @@ use super::suspect::{Kind, Suspect};
 #[must_use]
 pub fn suspects(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
     let (evidence, parts) = (Evidence::of(plan, reports), parts(plan));
+    let heard = hearsay(plan, reports);
     let left = evidence.broken.iter().collect();
     let mut search = Search { plan, evidence: &evidence, parts: &parts, left, found: Vec::new() };
     search.silent_nodes();
-    search.left.extend(&evidence.hearsay);
+    search.left.extend(&heard);
     search.dark_parts();
     search.parts_of_broken_paths();
     search.unexplained_paths();
@@ -49,14 +52,14 @@ impl<'a> Search<'a> {
                 continue;
             };
             let name = &part.name;
-            let (seen, remedy) = match self.evidence.sound.is_disjoint(&part.crossings) {
-                false => (
+            let (seen, remedy) = match self.evidence.reached.contains(node) {
+                true => (
                     "does not answer, but paths to it work",
                     format!(
                         "`systemctl status tressed` on {name}; or the way there for ssh is broken"
                     ),
                 ),
-                true => ("does not answer: its state is unknown", of_node(name)),
+                false => ("does not answer: its state is unknown", of_node(name)),
             };
             let explained = self.take(&part.crossings);
             self.suspect(part, &explained, Dated::default(), (seen.into(), remedy));
@@ -103,12 +106,12 @@ impl<'a> Search<'a> {
             let explained = self.take(&unsound);
             let one_way = part.kind == Kind::Cable && unsound.len() < part.crossings.len();
             // Whether it has carrier is known of nodes that answered.
-            let heard: Option<BTreeSet<&str>> =
-                explained.iter().map(|at| at.by.as_deref()).collect();
+            let heard: Option<Vec<&str>> = explained.iter().map(|at| at.by.as_deref()).collect();
             let seen = match (heard, one_way) {
                 (Some(by), _) => {
-                    let by: Vec<&str> = by.into_iter().collect();
-                    format!("no packet crosses it, others have heard from {}", by.join(", "))
+                    let by: BTreeSet<&str> = by.iter().flat_map(|by| by.split(", ")).collect();
+                    let by = collapse(&by.into_iter().collect::<Vec<_>>()).join(",");
+                    format!("no packet crosses it, others have heard from {by}")
                 }
                 (None, true) => "carries packets one way alone, though it has carrier".into(),
                 (None, false) => "no packet crosses it, though it has carrier".into(),

@@ -159,6 +159,23 @@ fn a_node_with_another_plan_is_named_by_its_plan_and_its_paths_are_no_evidence()
     assert!(all[0].seen.contains("n2") && all[0].remedy.contains("rollout"), "{all:?}");
 }
 
+#[test]
+fn where_nodes_route_nobody_vouches_for_what_is_beyond_its_own_hops() {
+    let ring = plan(RING);
+    let mut reports = reports(&ring, &BTreeSet::new(), false);
+    for (at, dst) in [(2, "n3"), (3, "n2")] {
+        let src = NodeId::from(at);
+        let there = ring.cluster().node_named(dst).unwrap();
+        let paths = ring.paths(src, there);
+        let hop = paths.iter().find(|path| path.segments.len() == 1).unwrap();
+        let lines = &mut reports[at].said.as_mut().unwrap().paths;
+        let line = lines.iter_mut().find(|line| line.dst == dst && line.rank == hop.id.rank);
+        line.unwrap().state = "broken".into();
+    }
+    let all = suspects(&ring, &reports);
+    assert_eq!(objects(&all), [(Kind::Cable, "n2:eth1-n3:eth0")]);
+}
+
 /// All but n0 are silent, and n0 has heard this.
 fn heard(plan: &Plan, broken: &BTreeSet<Crossing>, kind: &str, object: &str) -> Vec<Suspect> {
     let mut reports = reports(plan, broken, false);
