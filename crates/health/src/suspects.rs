@@ -52,16 +52,21 @@ impl<'a> Search<'a> {
                 continue;
             };
             let name = &part.name;
-            let (seen, remedy) = match self.evidence.reached.contains(node) {
+            let (explained, seen, remedy) = match self.evidence.reached.contains(node) {
+                // Its daemon answers others, so that what is broken there is a cable.
                 true => (
+                    Vec::new(),
                     "does not answer, but paths to it work",
                     format!(
                         "`systemctl status tressed` on {name}; or the way there for ssh is broken"
                     ),
                 ),
-                false => ("does not answer: its state is unknown", of_node(name)),
+                false => (
+                    self.take(&part.crossings),
+                    "does not answer: its state is unknown",
+                    of_node(name),
+                ),
             };
-            let explained = self.take(&part.crossings);
             self.suspect(part, &explained, Dated::default(), (seen.into(), remedy));
         }
     }

@@ -147,6 +147,17 @@ fn a_node_that_does_not_answer_is_unknown_and_what_is_broken_to_it_is_its_own() 
 }
 
 #[test]
+fn a_node_that_does_not_answer_but_is_reached_does_not_hide_its_broken_cable() {
+    let plan = plan(RING);
+    let cable = part(&plan, "n2:eth1").union(&part(&plan, "n3:eth0")).copied().collect();
+    let mut reports = reports(&plan, &cable, false);
+    reports[3].said = None;
+    let all = suspects(&plan, &reports);
+    assert_eq!(objects(&all), [(Kind::Cable, "n2:eth1-n3:eth0"), (Kind::Node, "n3")]);
+    assert!(all[1].seen.contains("paths to it work"), "{all:?}");
+}
+
+#[test]
 fn a_node_with_another_plan_is_named_by_its_plan_and_its_paths_are_no_evidence() {
     let plan = plan(TORUS);
     let mut reports = reports(&plan, &BTreeSet::new(), false);
