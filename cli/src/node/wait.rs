@@ -130,8 +130,8 @@ fn say(answer: &Answer<'_>, is_done: bool, json: bool) -> Result<Code, Failure> 
     if json {
         output::json_line(&mut out, answer)?;
     } else if is_done {
-        let Answer { answered, .. } = answer;
-        writeln!(out, "in sync, and {answered} other nodes have answered")?;
+        let answered = output::count(answer.answered, "other node");
+        writeln!(out, "in sync; {answered} answered")?;
     }
     out.flush()?;
     if is_done {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::proxy::ProxyCommand;
 use crate::{
@@ -80,9 +81,10 @@ struct Message<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct Answer<'a> {
     error: Option<String>,
-    parameters: Option<serde_json::Value>,
+    #[serde(borrow)]
+    parameters: Option<&'a RawValue>,
     continues: Option<bool>,
 }
 
@@ -433,7 +435,7 @@ impl Client {
         }
         let broken =
             |error: serde_json::Error| Lost::Broken(format!("the reply is not valid: {error}"));
-        let answer: Answer = serde_json::from_slice(&bytes).map_err(broken)?;
+        let answer: Answer<'_> = serde_json::from_slice(&bytes).map_err(broken)?;
         if let Some(error) = answer.error {
             let known = serde_json::from_slice::<NodeError>(&bytes);
             let node = known.unwrap_or_else(|_| NodeError::Internal {
@@ -444,8 +446,8 @@ impl Client {
             });
             return Ok((Err(node), false));
         }
-        let parameters = answer.parameters.unwrap_or_else(|| serde_json::json!({}));
-        let parameters = serde_json::from_value(parameters).map_err(broken)?;
+        let parameters = answer.parameters.map_or("{}", RawValue::get);
+        let parameters = serde_json::from_str(parameters).map_err(broken)?;
         Ok((Ok(parameters), answer.continues == Some(true)))
     }
 

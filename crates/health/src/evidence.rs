@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::NodeId;
-use tresse_control::{StateLine, Status};
+use tresse_control::{PathLine, StateLine, Status};
 use tresse_plan::Plan;
-use tresse_topology::Layout;
 use tresse_topology::path::Crossing;
 
 use super::{Report, Said};
@@ -62,7 +61,6 @@ pub(crate) struct Evidence {
 impl Evidence {
     pub fn of(plan: &Plan, reports: &[Report]) -> Self {
         let cluster = plan.cluster();
-        let nodes_route = Layout::of(&cluster.kind).is_some();
         let mut all = Self::default();
         for report in reports {
             let Some(src) = cluster.node_named(&report.node) else { continue };
@@ -76,42 +74,50 @@ impl Evidence {
             }
             all.links(plan, src, status);
             all.pairs(plan, src, status);
-            for line in paths {
-                let Some(dst) = cluster.node_named(&line.dst) else { continue };
-                let paths = plan.paths(src, dst);
-                let Some(path) = paths.iter().find(|path| path.id.rank == line.rank) else {
-                    continue;
-                };
-                let mut crosses = plan.path_crossings(path);
-                match line.state.as_str() {
-                    "broken" => {
-                        let name = format!("{} rank {} ", line.dst, line.rank);
-                        let of = |state: &&StateLine| {
-                            state.kind == "path" && state.object.starts_with(&name)
-                        };
-                        let dated = status.states.iter().find(of).map(Dated::of);
-                        let dated = dated.unwrap_or_default();
-                        // Its session needs the way back too.
-                        let back = plan.paths(dst, src);
-                        let back = back.iter().find(|path| path.id.rank == line.rank);
-                        crosses.extend(back.into_iter().flat_map(|path| plan.path_crossings(path)));
-                        all.broken.push(BrokenPath { src, dst, crosses, dated, by: None });
-                    }
-                    // Without sessions nobody knows whether it works.
-                    "active" | "standby" if status.sessions > 0 => {
-                        if !status.cut.contains(&line.dst) {
-                            all.reached.insert(dst);
-                        }
-                        // Where nodes route each watches its own hops alone: a longer path may be broken further on.
-                        if !nodes_route || path.segments.len() == 1 {
-                            all.sound.extend(crosses);
-                        }
-                    }
-                    _ => {}
-                }
+            for lines in paths.chunk_by(|a, b| a.dst == b.dst) {
+                all.paths(plan, src, status, lines);
             }
         }
         all
+    }
+
+    /// Enters what a node says of its paths to one other.
+    fn paths(&mut self, plan: &Plan, src: NodeId, status: &Status, lines: &[PathLine]) {
+        let cluster = plan.cluster();
+        let Some(dst) = lines.first().and_then(|line| cluster.node_named(&line.dst)) else {
+            return;
+        };
+        let is_broken = lines.iter().any(|line| line.state == "broken");
+        let paths = plan.paths(src, dst);
+        let back = if is_broken { plan.paths(dst, src) } else { Vec::new() };
+        for line in lines {
+            let Some(path) = paths.iter().find(|path| path.id.rank == line.rank) else { continue };
+            let mut crosses = plan.path_crossings(path);
+            match line.state.as_str() {
+                "broken" => {
+                    let name = format!("{} rank {} ", line.dst, line.rank);
+                    let of = |state: &&StateLine| {
+                        state.kind == "path" && state.object.starts_with(&name)
+                    };
+                    let dated = status.states.iter().find(of).map(Dated::of).unwrap_or_default();
+                    // Its session needs the way back too.
+                    let back = back.iter().find(|path| path.id.rank == line.rank);
+                    crosses.extend(back.into_iter().flat_map(|path| plan.path_crossings(path)));
+                    self.broken.push(BrokenPath { src, dst, crosses, dated, by: None });
+                }
+                // Without sessions nobody knows whether it works.
+                "active" | "standby" if status.sessions > 0 => {
+                    if !status.cut.contains(&line.dst) {
+                        self.reached.insert(dst);
+                    }
+                    // Where nodes route each watches its own hops alone: a longer path may be broken further on.
+                    if path.segments.len() == 1 || plan.layout().is_none() {
+                        self.sound.extend(crosses);
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     fn links(&mut self, plan: &Plan, src: NodeId, status: &Status) {

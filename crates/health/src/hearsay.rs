@@ -14,7 +14,7 @@ use super::evidence::{BrokenPath, Dated};
 
 /// What is broken by the word of nodes that did not answer. What a node knows by a plan that is not the file's is left
 /// out.
-pub(crate) fn hearsay(plan: &Plan, reports: &[Report]) -> Vec<BrokenPath> {
+pub(crate) fn hearsay(plan: &Plan, parts: &FabricParts, reports: &[Report]) -> Vec<BrokenPath> {
     let cluster = plan.cluster();
     let is_of_plan = |report: &&Report| {
         let generation = report.said.as_ref().and_then(|said| said.status.generation.as_deref());
@@ -35,7 +35,6 @@ pub(crate) fn hearsay(plan: &Plan, reports: &[Report]) -> Vec<BrokenPath> {
             *first = line;
         }
     }
-    let parts = FabricParts::of(cluster, plan.graph());
     let mut heard = Vec::new();
     for line in lines.into_values() {
         let path = |src, dst, crosses| BrokenPath {
@@ -47,7 +46,7 @@ pub(crate) fn hearsay(plan: &Plan, reports: &[Report]) -> Vec<BrokenPath> {
         };
         match line.kind.as_str() {
             "hop" => {
-                let hop = hop(plan, &parts, &line.object);
+                let hop = hop(plan, parts, &line.object);
                 let hop = hop.filter(|(src, dst, _)| !spoke.contains(src) && !spoke.contains(dst));
                 heard.extend(hop.map(|(src, dst, crosses)| path(src, dst, crosses)));
             }

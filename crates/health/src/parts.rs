@@ -20,9 +20,8 @@ pub(crate) struct Part {
 }
 
 /// All parts: cables first, as the smallest explanation is the likeliest, then switches, then nodes.
-pub(crate) fn parts(plan: &Plan) -> Vec<Part> {
+pub(crate) fn parts(plan: &Plan, fabric: &FabricParts) -> Vec<Part> {
     let cluster = plan.cluster();
-    let fabric = FabricParts::of(cluster, plan.graph());
     let mut cables: BTreeMap<String, BTreeSet<Crossing>> = BTreeMap::new();
     // A cable between two nodes is one cable of each of them.
     for ([a, b], crossings) in fabric.cables() {

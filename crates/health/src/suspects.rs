@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tresse_base::hostlist::collapse;
 use tresse_base::id::NodeId;
 use tresse_plan::Plan;
+use tresse_slice::watch::part::FabricParts;
 use tresse_topology::path::Crossing;
 
 use super::Report;
@@ -21,8 +22,9 @@ use super::suspect::{Kind, Suspect};
 /// switch. O(parts x broken paths) for each suspect.
 #[must_use]
 pub fn suspects(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
-    let (evidence, parts) = (Evidence::of(plan, reports), parts(plan));
-    let heard = hearsay(plan, reports);
+    let fabric = FabricParts::of(plan.cluster(), plan.graph());
+    let (evidence, parts) = (Evidence::of(plan, reports), parts(plan, &fabric));
+    let heard = hearsay(plan, &fabric, reports);
     let left = evidence.broken.iter().collect();
     let mut search = Search { plan, evidence: &evidence, parts: &parts, left, found: Vec::new() };
     search.silent_nodes();

@@ -213,6 +213,13 @@ impl Layout {
         self.listed.as_ref().map(|listed| listed.hops(node)).unwrap_or_default()
     }
 
+    /// Returns the number of hops from every node to one, where the file lists the cables; else nothing. [`u16::MAX`]: none
+    /// lead there. O(cables).
+    #[must_use]
+    pub fn listed_distances(&self, to: NodeId) -> Vec<u16> {
+        self.listed.as_ref().map(|listed| listed.distances(to)).unwrap_or_default()
+    }
+
     /// Returns the hop of a node by a NIC, where the file lists the cables.
     #[must_use]
     pub fn by_nic(&self, node: NodeId, nic: usize) -> Option<Hop> {
@@ -277,7 +284,7 @@ impl Layout {
     #[must_use]
     pub fn distance(&self, a: NodeId, b: NodeId) -> u32 {
         if let Some(listed) = &self.listed {
-            return listed.distance(a, b);
+            return listed.distances(b)[a.index()].into();
         }
         let pairs = self.coordinates(a).iter().zip(self.coordinates(b)).zip(&self.dims);
         pairs

@@ -1,7 +1,7 @@
 //! Writes the daemon's metrics in the text format of Prometheus, version 0.0.4. The name of a
 //! metric is that of a daemon's counter with the prefix `tresse_`; the object that the counter
 //! counts for becomes labels. No metric has a series per pair of nodes while all is well: the number of series grows
-//! with NICs, MPLS labels and drop reasons, and with paths and nodes that something is the matter with.
+//! with NICs, MPLS labels and drop reasons, and with paths and nodes that are not as planned.
 
 use std::fmt::Write as _;
 
@@ -153,14 +153,14 @@ fn states(text: &mut String, status: &Status) {
     for line in of("link") {
         series(text, "nic_up", &[("interface", &line.object)], line.up.into());
     }
-    family(text, "path_up", "Is this path up? 1: yes. Those that are down, or turned today.");
+    family(text, "path_up", "Is this path up? 1: yes. Only paths that are down now or were today.");
     for line in of("path") {
         let (peer, rest) = line.object.split_once(" rank ").unwrap_or((&line.object, ""));
         let (rank, interface) = rest.split_once(" by ").unwrap_or((rest, ""));
         let labels = [("peer", peer), ("rank", rank), ("interface", interface)];
         series(text, "path_up", &labels, line.up.into());
     }
-    family(text, "peer_same_plan", "Has this node the plan of this one? 1: yes.");
+    family(text, "peer_same_plan", "Does that node send by the same plan as this one? 1: yes.");
     for line in of("plan") {
         series(text, "peer_same_plan", &[("peer", &line.object)], line.up.into());
     }

@@ -8,14 +8,12 @@ mod escape;
 mod tests;
 mod toward;
 
-use std::collections::VecDeque;
-
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 use tresse_topology::cluster::Cluster;
 use tresse_topology::{Hop, Layout};
 
-use self::toward::{NONE, Toward};
+use self::toward::Toward;
 use crate::node_routing::NodeRouting;
 
 /// The next hops and spare next hops between all nodes. Every query is O(1), and the size O(nodes^2).
@@ -32,7 +30,7 @@ impl Shortest {
     #[must_use]
     pub fn new(cluster: &Cluster, layout: Layout) -> Self {
         let distances: Vec<Vec<u16>> =
-            (0..layout.nodes()).map(|to| distances(&layout, NodeId::from(to))).collect();
+            (0..layout.nodes()).map(|to| layout.listed_distances(NodeId::from(to))).collect();
         let hops = balance::hops(cluster, &layout, &distances);
         let all = hops.into_iter().zip(distances).enumerate();
         let toward = |(to, (hop, distance)): (usize, (Vec<u16>, Vec<u16>))| {
@@ -72,20 +70,4 @@ impl NodeRouting for Shortest {
     fn distance(&self, src: NodeId, dst: NodeId) -> u32 {
         self.primary(src, dst).len() as u32
     }
-}
-
-/// The number of hops from every node to one, by a breadth-first search; [`NONE`] from where none lead there.
-fn distances(layout: &Layout, to: NodeId) -> Vec<u16> {
-    let mut distances = vec![NONE; layout.nodes()];
-    distances[to.index()] = 0;
-    let mut open = VecDeque::from([to]);
-    while let Some(node) = open.pop_front() {
-        for hop in layout.listed_hops(node) {
-            if distances[hop.to.index()] == NONE {
-                distances[hop.to.index()] = distances[node.index()] + 1;
-                open.push_back(hop.to);
-            }
-        }
-    }
-    distances
 }

@@ -1,5 +1,7 @@
 //! Cables between nodes as the file lists them.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 use tresse_base::id::NodeId;
 
@@ -43,21 +45,20 @@ impl Listed {
         self.cables.get(node.index())?.get(nic).copied()
     }
 
-    /// The smallest number of hops between two nodes, by a breadth-first search.
-    pub(super) fn distance(&self, a: NodeId, b: NodeId) -> u32 {
-        let mut seen = vec![false; self.hops.len()];
-        let (mut now, mut distance) = (vec![a], 0);
-        seen[a.index()] = true;
-        while !now.contains(&b) && !now.is_empty() {
-            let mut next = Vec::new();
-            for hop in now.iter().flat_map(|node| self.hops(*node)) {
-                if !std::mem::replace(&mut seen[hop.to.index()], true) {
-                    next.push(hop.to);
+    /// The number of hops from every node to one, by a breadth-first search; [`u16::MAX`] from where none lead there.
+    pub(super) fn distances(&self, to: NodeId) -> Vec<u16> {
+        let mut distances = vec![u16::MAX; self.hops.len()];
+        distances[to.index()] = 0;
+        let mut open = VecDeque::from([to]);
+        while let Some(node) = open.pop_front() {
+            for hop in self.hops(node) {
+                if distances[hop.to.index()] == u16::MAX {
+                    distances[hop.to.index()] = distances[node.index()] + 1;
+                    open.push_back(hop.to);
                 }
             }
-            (now, distance) = (next, distance + 1);
         }
-        distance
+        distances
     }
 }
 
@@ -84,7 +85,7 @@ mod tests {
         assert_eq!(to, [vec![1, 1, 1, 2], vec![0, 0, 0, 2], vec![1, 0, 3], vec![2]]);
         assert_eq!([0, 1, 2, 3].map(|nic| listed.cable(NodeId(0), nic)), [0, 1, 0, 3].map(Some));
         assert_eq!(listed.hops(NodeId(0))[2], Hop { nic: 2, to: NodeId(1), to_nic: 1 });
-        let distance = |a, b| listed.distance(NodeId(a), NodeId(b));
+        let distance = |a, b: usize| listed.distances(NodeId(a))[b];
         assert_eq!([distance(0, 0), distance(0, 1), distance(3, 2), distance(3, 1)], [0, 1, 1, 2]);
     }
 }
