@@ -45,15 +45,18 @@ fn switches(look: &mut Look<'_>) -> Vec<Delta> {
     deltas
 }
 
-/// Why a switch that nothing hears is gone, or why that is not known.
+/// Why a switch that nothing hears is gone, or why that is not known. Switches that nothing hears are judged with those
+/// cabled to them that nothing hears either: whatever is cabled to one of them may lead to all.
 fn gone(look: &Look<'_>, switch: SwitchId) -> Result<String, String> {
     let cluster = look.sight.cluster;
-    let links =
-        cluster.links.iter().filter(|link| [link.a.switch, link.b.switch].contains(&switch));
+    let unheard = unheard_with(look, switch);
     let mut silent = BTreeSet::new();
-    for link in links {
-        let far = if link.a.switch == switch { link.b } else { link.a };
-        let far = End::of(cluster, far);
+    for link in &cluster.links {
+        let far = match [link.a, link.b].map(|end| unheard.contains(&end.switch)) {
+            [true, false] => End::of(cluster, link.b),
+            [false, true] => End::of(cluster, link.a),
+            _ => continue,
+        };
         if !look.seen.contains(&far.switch) {
             continue;
         }
@@ -72,7 +75,7 @@ fn gone(look: &Look<'_>, switch: SwitchId) -> Result<String, String> {
     }
     for (index, node) in cluster.nodes.iter().enumerate() {
         let Some(host) = look.host(index.into()) else { continue };
-        for nic in (0..node.nics.len()).filter(|nic| node.nics[*nic].switch == switch) {
+        for nic in (0..node.nics.len()).filter(|nic| unheard.contains(&node.nics[*nic].switch)) {
             let Some(own) = look.nic(index.into(), nic, host) else { continue };
             if look.sight.hosts[host].nics[own].carrier && look.place(host, own).is_none() {
                 let nic = &node.nics[nic].name;
@@ -82,6 +85,27 @@ fn gone(look: &Look<'_>, switch: SwitchId) -> Result<String, String> {
     }
     let silent: Vec<String> = silent.into_iter().collect();
     Ok(format!("not heard at {}", silent.join(", ")))
+}
+
+/// A switch that nothing hears, and all such that the file's cables join to it. Those that are kept or left out are no way.
+fn unheard_with(look: &Look<'_>, switch: SwitchId) -> BTreeSet<SwitchId> {
+    let cluster = look.sight.cluster;
+    let is_unheard = |switch: SwitchId| {
+        let name = &cluster.switch(switch).name;
+        !look.seen.contains(name) && !look.kept(name) && !look.sight.wires.is_switch_left_out(name)
+    };
+    let mut unheard = BTreeSet::from([switch]);
+    let mut next = vec![switch];
+    while let Some(at) = next.pop() {
+        let ends = cluster.links.iter().map(|link| [link.a.switch, link.b.switch]);
+        let beyond = ends.filter_map(|[a, b]| match (a == at, b == at) {
+            (true, _) => Some(b),
+            (_, true) => Some(a),
+            _ => None,
+        });
+        next.extend(beyond.filter(|switch| is_unheard(*switch) && unheard.insert(*switch)));
+    }
+    unheard
 }
 
 /// Cables of the file that are gone, and cables that the file lacks, between switches that stay.

@@ -6,7 +6,7 @@
 //!
 //! | part | gone if |
 //! |---|---|
-//! | switch | it is not heard, and the LLDP table of each of its neighbours has nothing or another switch at the port to it; of the nodes on it none hears anything there |
+//! | switch | neither it nor those cabled to it that are not heard either are: the LLDP table of each switch around them has nothing or another switch at the port to them, and of the nodes on them none hears anything there |
 //! | cable between switches | one end is joined to another port, or no end that can hear the other one does |
 //! | NIC | it is elsewhere; or its node answers, and it has no carrier though its switch is seen; or its switch is gone; or its node does not answer, and the forwarding table, which has other entries, has none or another station at its port |
 //! | node | all its NICs are gone, and it does not answer or its switch is gone |
