@@ -38,7 +38,7 @@ bench: ## the benchmarks of docs/benchmarks.md, each beside its peer
 	@tests/deps.sh bench
 	@$(call script,tests/bench.sh)
 
-soak: ## the long forms of the tests, an hour: failures under load, many nodes, more faults; SOAK_KIND=KIND: one kind of fabric
+soak: ## the long forms of the tests, an hour a run: failures under load, many nodes, more faults; SOAK_KIND=KIND: one kind of fabric
 	@tests/deps.sh test
 	@$(call script,tests/long.sh)
 

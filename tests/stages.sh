@@ -4,10 +4,13 @@
 #   stage NAME COMMAND...   runs a stage: a program and its arguments. Exit code 77: it cannot run on this
 #                           machine, which fails where CI=true. After STAGE_LIMIT seconds it is ended, with all
 #                           that it started in its process group, and has failed.
-#   stages_end              the table; fails where a stage failed
+#   stages_end              the table; fails where a stage failed, or was put off
 #   stage_kill              ends the stage that runs: what SIGINT, SIGTERM and SIGHUP do, and traps of scripts
 #   $tests                  runs tests; the same packages in every call: others would have other features, and
 #                           compile anew
+#
+# `STAGES_DONE`, a file, holds the names of stages that went well: they are not run again. Stages that would
+# begin more than STAGES_MINUTES after the first one are put off. With both, run after run goes on.
 #
 # A lane is such a script that runs beside another one, with `LANE=name` in its environment: it shows what
 # a stage said when that has ended. `STAGES`, one file for all lanes, holds a line for each stage. What the
@@ -25,6 +28,14 @@ stage() {
     stage_name=$1
     shift
     stage_began=$(date +%s)
+    if [ -n "${STAGES_DONE:-}" ] && grep -qxF "$stage_name" "$STAGES_DONE"; then
+        printf '%s|0|ok in an earlier run|%s\n' "$stage_name" "${LANE:-}" >>"$STAGES"
+        return
+    fi
+    if [ $((stage_began - STAGES_BEGAN)) -gt $((${STAGES_MINUTES:-1440} * 60)) ]; then
+        printf '%s|0|put off: run it again|%s\n' "$stage_name" "${LANE:-}" >>"$STAGES"
+        return 1
+    fi
     echo "== stage $stage_name${LANE:+ (beside)}"
     stage_said=$STAGES.${LANE:-here}
     : >"$stage_said"
@@ -62,7 +73,8 @@ stage() {
     stage_seconds=$(($(date +%s) - stage_began))
     printf '%s|%s|%s|%s\n' "$stage_name" "$stage_seconds" "$stage_result" "${LANE:-}" >>"$STAGES"
     echo "== stage $stage_name: $stage_result after $stage_seconds s"
-    [ "$stage_code" = 0 ]
+    [ "$stage_code" = 0 ] || return 1
+    [ -z "${STAGES_DONE:-}" ] || echo "$stage_name" >>"$STAGES_DONE"
 }
 
 stage_kill() {
@@ -83,10 +95,15 @@ stages_end() {
     done <"$STAGES"
     printf '%-28s %7s\n' 'all, by the clock' $(($(date +%s) - STAGES_BEGAN))
     stage_failed=$(grep -c '|FAILED' "$STAGES")
+    stage_later=$(grep -c '|put off' "$STAGES")
     [ ! -e "$STAGES.last" ] || cat "$STAGES.last" >&2
     rm -f "$STAGES" "$STAGES.failed" "$STAGES.last"
     [ "$stage_failed" = 0 ] || {
         echo "$stage_failed of them failed" >&2
         return 1
+    }
+    [ "$stage_later" = 0 ] || {
+        echo "$stage_later of them put off: the same command goes on" >&2
+        return 75
     }
 }
