@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make soak`: the long forms of what `make test` proves, in two lanes beside each other: what this kernel can do, and
-# what needs the virtual machine. Nothing else may run beside them. A run takes an hour: what would begin after
+# `make soak`: the long forms of what `make test` proves, in two lanes beside each other, what this kernel can do and
+# what needs the virtual machine, and then what needs both processors. Nothing else may run beside them. A run takes an hour: what would begin after
 # SOAK_MINUTES (default 40) is put off, and the next run of the same commit begins with what has not gone well yet
 # (`soak/` in the build directory; a changed work tree runs all). The soak of each kind of fabric for SOAK_SECONDS (default
 # 600), twenty changes of plan on each kind of fabric
@@ -9,7 +9,7 @@
 # (SEVERAL_VM_ROUNDS), a torus of 64 switches measured there beside its bound (GRID: mesh-8x8, torus-8x8, torus-4x4x4),
 # a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
 # faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change,
-# and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`.
+# and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`, `tests/long.sh alone`.
 #
 # With SOAK_KIND (torus, irregular, pmesh or direct-torus) nothing but the soak of that kind, for an hour;
 # SOAK_SEED and SOAK_ROUND, which it prints, go on where one stopped.
@@ -30,7 +30,7 @@ export CHANGES_ROUNDS SEVERAL_ROUNDS SOAK_SECONDS STAGE_LIMIT
 # The longest first.
 here() {
     stage 'rollouts that break' tests/halfway.sh here ring-4 pmesh-3x3
-    stage 'labs without VLANs' $tests --test fabric -- long_routed_
+    stage 'labs without VLANs' $tests --test fabric -- long_routed_ --skip at_a_gigabit
     stage 'changes of plan' tests/changes.sh here
     stage 'several failures' tests/several.sh here
     stage 'soak: direct torus' tests/soak.sh direct-torus
@@ -43,7 +43,6 @@ here() {
 }
 
 vm() {
-    stage 'vm: several failures' env SEVERAL_ROUNDS="${SEVERAL_VM_ROUNDS:-5}" tests/several.sh vm
     stage 'vm: 64 switches' "$built/grids" "${GRID:-torus-4x4x4}"
     stage 'vm: soak: torus' tests/soak.sh torus
     stage 'vm: soak: irregular' tests/soak.sh irregular
@@ -54,6 +53,13 @@ vm() {
     stage 'vm: a node' env TRESSE_EVERY_STEP=1 \
         $tests --test node -- long_ --skip long_power_
     stage 'vm: labs' $tests --test fabric -- long_ --skip long_routed_
+}
+
+# What needs both processors: a lane beside takes them from 16 daemons with BFD in the emulated machine, and from a
+# gigabit through nodes.
+alone() {
+    stage 'detours at a gigabit' $tests --test fabric -- at_a_gigabit
+    stage 'vm: several failures' env SEVERAL_ROUNDS="${SEVERAL_VM_ROUNDS:-5}" tests/several.sh vm
 }
 
 # The lane beside has what this one has built.
@@ -78,8 +84,10 @@ case $lanes in
     trap 'stage_kill; kill -TERM "$beside" 2>/dev/null; exit 130' INT TERM HUP
     here
     wait "$beside"
+    alone
     ;;
 here) here ;;
 vm) vm ;;
+alone) alone ;;
 esac
 [ -n "${LANE:-}" ] || stages_end
