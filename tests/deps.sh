@@ -49,6 +49,7 @@ promtool|prometheus|test|judging metrics and alerts
 bfdd|frr|test|BFD at the other end of our sessions
 lldpd|lldpd|test|switches that tell their neighbours
 snmpd|snmpd|test|the SNMP agent of such a switch
+/usr/lib/cni/bridge|containernetworking-plugins|test|pods as Kubernetes makes them
 srun|slurm-client|test|members of a copy that Slurm starts
 slurmctld|slurmctld|test|its controller
 slurmd|slurmd|test|its daemon of each node

@@ -24,7 +24,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
         "Look",
         &[
             "status", "wait", "failures", "diff", "counters", "log", "monitor", "top", "cables",
-            "discover", "remap", "macs",
+            "probe", "discover", "remap", "macs",
         ],
     ),
     ("Mend", &["doctor", "unfuse", "bugreport"]),

@@ -74,6 +74,8 @@ pub enum Verb {
     Top(node::Top),
     /// Compare the cables of this node with the cluster file.
     Cables(node::Cables),
+    /// Measure whether the fabric is as fast as its plan.
+    Probe(fleet::Probe),
     /// Draft a cluster file from what nodes and switches hear by LLDP.
     Discover(fleet::Discover),
     /// Compare the cluster file with the wires, and draft the new one.
@@ -107,6 +109,9 @@ pub enum Verb {
     /// Take part in a copy: the verbs that move files run this on every node.
     #[command(hide = true)]
     RingMember(files::RingMember),
+    /// Measure on this node what `tresse probe` asks for.
+    #[command(hide = true)]
+    ProbeMember(fleet::ProbeMember),
     /// Write the manual pages.
     #[command(hide = true)]
     Man(completion::Man),
@@ -149,6 +154,7 @@ impl Verb {
             Self::Monitor(verb) => verb.run(json),
             Self::Top(verb) => verb.run(json),
             Self::Cables(verb) => verb.run(json),
+            Self::Probe(verb) => verb.run(json),
             Self::Discover(verb) => verb.run(json),
             Self::Remap(verb) => verb.run(json),
             Self::Macs(verb) => verb.run(json),
@@ -165,6 +171,7 @@ impl Verb {
             Self::Bridge(verb) => verb.run(),
             Self::Completion(verb) => verb.run::<C>(),
             Self::RingMember(verb) => verb.run(),
+            Self::ProbeMember(verb) => verb.run(),
             Self::Man(verb) => verb.run::<C>(),
         }
     }

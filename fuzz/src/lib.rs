@@ -15,7 +15,7 @@ mod wire;
 pub type Target = fn(&[u8]);
 
 /// All fuzz targets: the name and function of each, sorted by name.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("announcement", wire::announcement),
     ("bfd", tressed::fuzz::bfd),
     ("broadcast", wire::broadcast),
@@ -30,6 +30,7 @@ pub const TARGETS: [(&str, Target); 17] = [
     ("mib", files::mib),
     ("netlink", tressed::fuzz::netlink),
     ("pasted", |bytes| files::pasted(text(bytes))),
+    ("probe", tresse_probe::fuzz::probe),
     ("records", wire::records),
     ("ring", wire::ring),
     ("state", tressed::fuzz::state),

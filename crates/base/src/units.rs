@@ -143,6 +143,32 @@ impl Prefix {
         address.is_ipv4() == self.address.is_ipv4() && mask(address, self.len) == bits(self.address)
     }
 
+    /// The fewest prefixes that hold the same addresses as `prefixes`, in ascending order.
+    #[must_use]
+    pub fn merged(prefixes: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut all: Vec<Self> = prefixes.into_iter().collect();
+        all.sort_unstable();
+        let mut merged: Vec<Self> = Vec::new();
+        for prefix in all {
+            if merged
+                .last()
+                .is_some_and(|last| last.len <= prefix.len && last.contains(prefix.address))
+            {
+                continue;
+            }
+            merged.push(prefix);
+            while let [.., first, second] = merged[..]
+                && first.len == second.len
+                && first.len > 0
+                && Self::containing(first.address, first.len - 1).contains(second.address)
+            {
+                merged.truncate(merged.len() - 2);
+                merged.push(Self::containing(first.address, first.len - 1));
+            }
+        }
+        merged
+    }
+
     /// Whether the two prefixes share an address.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
@@ -268,6 +294,24 @@ mod tests {
             assert_eq!(text.parse::<Prefix>().unwrap().to_string(), text);
         }
         assert_eq!("02:AB:00:00:00:01".parse::<Mac>().unwrap().to_string(), "02:ab:00:00:00:01");
+    }
+
+    #[test]
+    fn neighbouring_prefixes_are_one() {
+        let merged = |texts: &[&str]| -> Vec<String> {
+            let all = texts.iter().map(|text| text.parse().unwrap());
+            Prefix::merged(all).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            merged(&["10.0.3.0/24", "10.0.0.0/24", "10.0.2.0/24", "10.0.1.0/24", "10.0.1.7/32"]),
+            ["10.0.0.0/22"]
+        );
+        assert_eq!(merged(&["10.0.1.0/24", "10.0.2.0/24"]), ["10.0.1.0/24", "10.0.2.0/24"]);
+        assert_eq!(
+            merged(&["fd00::/64", "0.0.0.0/1", "128.0.0.0/1", "fd00:0:0:1::/64"]),
+            ["0.0.0.0/0", "fd00::/63"]
+        );
+        assert_eq!(merged(&["::/0", "0.0.0.0/0"]), ["0.0.0.0/0", "::/0"]);
     }
 
     #[test]

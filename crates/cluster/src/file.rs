@@ -2,18 +2,11 @@
 //! in the file: names are not resolved and defaults not filled in. The doc comments become the
 //! descriptions in the JSON Schema.
 
-use std::borrow::Cow;
+use tresse_topology::cluster::{Learning, Stp};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::json;
-use toml::Spanned;
-use toml::de::DeValue;
-use tresse_base::problem::{Found, ProblemKind};
-use tresse_base::text::suggestion;
-use tresse_topology::cluster::{Learning, ReflectMode, Stp};
-
+use crate::forms::{Gateway, LinkEnds, Networks, PortNumbers, Prefixes, Reflecting};
 use crate::kinds::TopologyKind;
-use crate::read::{At, Number, Read, choice, section, wrong_type};
+use crate::read::{At, Number, choice, section};
 use crate::{limits, pattern};
 
 section! {
@@ -314,9 +307,13 @@ section! {
         /// May other pairs' frames pass through this node?
         #[schemars(extend("default" = true))]
         transit: bool = "transit = true",
-        /// Does it route between the fabric and hosts outside the plan (not yet: no effect)?
+        /// Does it route between the fabric and all networks that the plan does not know? Nodes that have no default route
+        /// get one by it. Several gateways have an order: the lowest number that can be reached is used; `true` comes first.
         #[schemars(extend("default" = false))]
-        gateway: bool = "gateway = false",
+        gateway: Gateway = "gateway = true",
+        /// Networks behind it, such as those of pods, virtual machines or storage: every node gets routes to them by it, and it
+        /// forwards between them and the fabric.
+        prefixes: Networks = "prefixes = [\"192.168.10.0/24\"]",
         /// The node whose place this spare takes, with its name and addresses (fnn with spares).
         #[schemars(extend("pattern" = pattern::name()))]
         replaces: String = "replaces = \"n3\"",
@@ -359,184 +356,5 @@ section! {
         /// Line rate.
         #[schemars(extend("default" = "1G", "pattern" = pattern::RATE, "not" = pattern::not_rates()))]
         rate: String = "rate = \"1G\"",
-    }
-}
-
-/// One prefix, or a list.
-#[derive(Debug, Clone)]
-pub(super) struct Prefixes(pub(super) Vec<At<String>>);
-
-impl Read for Prefixes {
-    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
-        one_or_list(value, "a prefix or a list of prefixes", found).map(Self)
-    }
-}
-
-impl JsonSchema for Prefixes {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Prefixes".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let (v4, v6) = (pattern::ipv4_prefix(), pattern::IPV6_PREFIX);
-        let prefix = json!({ "type": "string", "anyOf": [{ "pattern": v4 }, { "pattern": v6 }] });
-        let at_most_one = |pattern: &str| json!({ "contains": { "pattern": pattern }, "minContains": 0, "maxContains": 1 });
-        json_schema!({ "oneOf": [
-            prefix,
-            {
-                "type": "array",
-                "items": prefix,
-                "minItems": 1,
-                "maxItems": 2,
-                "allOf": [at_most_one(&v4), at_most_one(v6)],
-            },
-        ]})
-    }
-}
-
-/// One end of a cable, or a list: several NICs of one node.
-#[derive(Debug, Clone)]
-pub(super) struct LinkEnds(pub(super) Vec<At<String>>);
-
-impl Read for LinkEnds {
-    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
-        one_or_list(value, "an end or a list of ends", found).map(Self)
-    }
-}
-
-impl JsonSchema for LinkEnds {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "LinkEnds".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let end = json!({ "type": "string", "pattern": pattern::link_end() });
-        let nic = json!({ "type": "string", "pattern": pattern::nic_end() });
-        json_schema!({ "anyOf": [end, nic, { "type": "array", "items": nic, "minItems": 1 }] })
-    }
-}
-
-/// A text or a list of texts.
-fn one_or_list(
-    value: &Spanned<DeValue<'_>>,
-    what: &str,
-    found: &mut Found,
-) -> Option<Vec<At<String>>> {
-    match value.get_ref() {
-        DeValue::String(text) => Some(vec![At {
-            value: text.to_string(),
-            span: value.span(),
-            key: value.span(),
-            whole: true,
-        }]),
-        DeValue::Array(_) => Read::read(value, found),
-        _ => {
-            wrong_type(what, value, None, found);
-            None
-        }
-    }
-}
-
-/// `reflect`: yes, no, or `adaptive`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reflecting(pub(super) ReflectMode);
-
-impl Read for Reflecting {
-    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
-        match value.get_ref() {
-            DeValue::Boolean(true) => Some(Self(ReflectMode::Demand)),
-            DeValue::Boolean(false) => Some(Self(ReflectMode::Off)),
-            DeValue::String(_) => word(
-                value,
-                "true, false or `adaptive`",
-                &[("adaptive", ReflectMode::Adaptive)],
-                found,
-            )
-            .map(Self),
-            _ => {
-                wrong_type("true, false or \"adaptive\"", value, None, found);
-                None
-            }
-        }
-    }
-}
-
-impl JsonSchema for Reflecting {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Reflecting".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": [true, false, "adaptive"] })
-    }
-}
-
-/// A port number, or a hostlist of them.
-#[derive(Debug, Clone)]
-pub(super) enum PortNumbers {
-    One(Number),
-    List(String),
-}
-
-impl Read for PortNumbers {
-    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
-        match value.get_ref() {
-            DeValue::String(text) => Some(Self::List(text.to_string())),
-            DeValue::Integer(_) => Read::read(value, found).map(Self::One),
-            _ => {
-                wrong_type("a port number", value, None, found);
-                None
-            }
-        }
-    }
-}
-
-impl JsonSchema for PortNumbers {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "PortNumbers".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "oneOf": [
-            { "type": "integer", "minimum": 1, "maximum": limits::PORTS },
-            { "type": "string", "pattern": pattern::ports() },
-        ]})
-    }
-}
-
-/// Read a word that has a serde name: the model's own enums.
-fn word<T: Copy>(
-    value: &Spanned<DeValue<'_>>,
-    what: &str,
-    words: &[(&str, T)],
-    found: &mut Found,
-) -> Option<T> {
-    let text = String::read(value, found)?;
-    let hit = words.iter().find(|(word, _)| *word == text).map(|(_, v)| *v);
-    if hit.is_none() {
-        let help = suggestion(&text, words.iter().map(|(word, _)| *word));
-        let message = format!("`{text}` is not {what}");
-        found.add(ProblemKind::UnknownChoice, &value.span(), message, help);
-    }
-    hit
-}
-
-impl Read for Learning {
-    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
-        word(value, "a way of VLAN learning", &[("ivl", Self::Ivl), ("svl", Self::Svl)], found)
-    }
-}
-
-impl Read for Stp {
-    fn read(value: &Spanned<DeValue<'_>>, found: &mut Found) -> Option<Self> {
-        word(value, "a spanning tree setting", &[("off", Self::Off), ("mstp", Self::Mstp)], found)
     }
 }

@@ -123,6 +123,7 @@ const ORDER: &[&str] = &[
     "lag",
     "transit",
     "gateway",
+    "prefixes",
     "node",
     "link",
     "a",

@@ -6,6 +6,7 @@
 pub mod cables;
 mod file;
 mod format;
+mod forms;
 mod guess;
 mod kinds;
 mod limits;

@@ -63,6 +63,10 @@ pub(super) const NOT_NIC_NAMES: [&str; 6] =
     [".", "..", "all", "default", "lo", tresse_base::kernel::NODE_INTERFACE];
 /// Bytes of a switch or node name (RFC 1123 label).
 pub const NAME: usize = 63;
+/// Places among gateways.
+pub(super) const GATEWAY_ORDER: u32 = 1000;
+/// Networks behind all nodes: each is a route, and a rule or two where nodes forward.
+pub(super) const NETWORKS: usize = 4096;
 /// NICs of one fabric.
 pub(super) const NICS: u32 = 1 << 18;
 /// Switch-to-switch cables listed in the file.

@@ -25,6 +25,14 @@ pub(super) struct At<T> {
     pub(super) whole: bool,
 }
 
+impl<T> At<T> {
+    /// Another form of the value at the same place.
+    pub(super) fn with<U>(&self, value: U) -> At<U> {
+        let (span, key) = (self.span.clone(), self.key.clone());
+        At { value, span, key, whole: self.whole }
+    }
+}
+
 impl<T: JsonSchema> JsonSchema for At<T> {
     fn inline_schema() -> bool {
         T::inline_schema()

@@ -288,6 +288,43 @@ fn a_node_beside_a_generated_fabric_is_added() {
 }
 
 #[test]
+fn networks_behind_nodes_are_apart_and_of_one_node() {
+    let of =
+        |entries: &str| format!("[fabric]\ntopology = {{ kind = \"ring\", nodes = 4 }}\n{entries}");
+    let behind = |name: &str, prefixes: &str| {
+        format!("[[node]]\nname = \"{name}\"\nprefixes = {prefixes}\n")
+    };
+    let good = of(&[
+        behind("n0", "[\"192.168.2.0/24\", \"192.168.1.0/24\"]"),
+        behind("n1", "\"192.168.3.0/24\"") + "gateway = 2\n",
+    ]
+    .concat());
+    let cluster = parse(&good, "x").unwrap();
+    let prefixes: Vec<String> = cluster.nodes[0].prefixes.iter().map(ToString::to_string).collect();
+    assert_eq!(prefixes, ["192.168.1.0/24", "192.168.2.0/24"]);
+    assert_eq!((cluster.nodes[1].gateway, cluster.nodes[1].gateway_order), (true, 2));
+    for (entries, kind) in [
+        (behind("n[0-1]", "\"192.168.1.0/24\""), ProblemKind::CountMismatch),
+        (behind("n0", "[]"), ProblemKind::EmptyList),
+        (behind("n0", "\"192.168.1.1/24\""), ProblemKind::BadPrefix),
+        (behind("n0", "\"0.0.0.0/0\""), ProblemKind::BadPrefix),
+        (behind("n0", "\"10.77.3.0/24\""), ProblemKind::PrefixOverlap),
+        (behind("n0", "\"fd00::/64\""), ProblemKind::BadPrefix),
+        (behind("n0", "7"), ProblemKind::WrongType),
+        ("[[node]]\nname = \"n0\"\ngateway = 0\n".into(), ProblemKind::OutOfRange),
+        ("[[node]]\nname = \"n0\"\ngateway = \"yes\"\n".into(), ProblemKind::WrongType),
+        (
+            behind("n0", "\"192.168.0.0/16\"")
+                + &behind("n1", "\"192.168.1.0/24\"")
+                + &behind("n2", "\"192.169.0.0/16\""),
+            ProblemKind::PrefixOverlap,
+        ),
+    ] {
+        assert_eq!(kinds(&of(&entries)), [kind], "{entries}");
+    }
+}
+
+#[test]
 fn a_moved_nic_frees_its_port() {
     let text = |port: u32| {
         format!(

@@ -43,7 +43,8 @@ pub fn permits<'a>(
                 }
                 sysctl_interface(key)
             }
-            Operation::AddRoute { dst, .. } => {
+            // A default route of ours comes after all others: whether it changes anything is seen afterwards.
+            Operation::AddRoute { dst, .. } if dst.len > 0 => {
                 let taken = management
                     .keys()
                     .find(|peer| peer.parse().is_ok_and(|address| dst.contains(address)));

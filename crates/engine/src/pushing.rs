@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use tresse_base::id::{Label, Vid};
-use tresse_base::units::Mac;
+use tresse_base::units::{Mac, Prefix};
 
 /// Table by which the daemon pushes MPLS labels onto this node's own packets, if the kernel cannot:
 /// the labelled paths by destination address. Without a destination in the table the daemon pushes
@@ -17,6 +17,8 @@ pub struct Pushing {
     pub nics: BTreeMap<String, (Mac, u32)>,
     /// By destination address: its labelled paths.
     pub routes: BTreeMap<IpAddr, Vec<PushPath>>,
+    /// The networks behind nodes: the destinations whose paths lead there.
+    pub networks: BTreeMap<Prefix, IpAddr>,
 }
 
 /// One path in a [`Pushing`] table: the NIC, VID and MAC address to send to, the MPLS labels to
@@ -41,6 +43,7 @@ impl Pushing {
         let mut both = other.clone();
         both.nics.extend(self.nics.clone());
         both.routes.extend(self.routes.clone());
+        both.networks.extend(self.networks.clone());
         both
     }
 }

@@ -5,7 +5,7 @@
 //! MPLS labels. It sets no alias on interfaces, so the daemon `tressed` treats them as foreign: not
 //! created by Tresse. In fabrics without VLANs everything is configured on the NICs themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_plan::Plan;
 use tresse_reconcile::{
@@ -172,27 +172,52 @@ fn per_interface(wanted: &Wanted) -> (BTreeMap<String, String>, BTreeMap<String,
         line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nIncomingInterface={interface}");
         line!(text, "Table={table}\nPriority={table}");
     }
-    for rule in &wanted.guard {
-        guard(rule, &mut routes);
+    for rule in wanted.guard.iter().flat_map(|rule| without_goto(rule, &wanted.guard)) {
+        guard(&rule, &mut routes);
     }
     (nexthops, routes)
 }
 
-/// Adds a rule that keeps packets of the fabric inside it. Not every networkd knows `goto`: what passes asks the main
-/// table at once, after the tables of NICs.
+/// The rule as others that need no second `goto`: not every networkd knows it. A rule for each pair of a source and a
+/// destination takes the place of rules for each of them.
+fn without_goto(rule: &GuardRule, all: &BTreeSet<GuardRule>) -> Vec<GuardRule> {
+    match rule {
+        GuardRule::Source { from } => {
+            let to = all.iter().filter_map(|rule| match rule {
+                GuardRule::Destination { to } => Some(*to),
+                _ => None,
+            });
+            let to = to.filter(|to| to.address.is_ipv4() == from.address.is_ipv4());
+            let pass = to.map(|to| GuardRule::Pass { from: *from, to });
+            pass.filter(|pass| !all.contains(pass)).collect()
+        }
+        GuardRule::Enter { interface, ipv4 } => {
+            vec![GuardRule::Drop { interface: interface.clone(), ipv4: *ipv4 }]
+        }
+        other => vec![other.clone()],
+    }
+}
+
+/// Adds a rule that keeps packets of the fabric inside it: what passes asks the main table at once, after the tables of NICs.
 fn guard(rule: &GuardRule, routes: &mut BTreeMap<String, String>) {
     let family = if rule.is_ipv4() { "ipv4" } else { "ipv6" };
+    let mut pass = |matches: String| {
+        let text = routes.entry(NODE_INTERFACE.into()).or_default();
+        line!(text, "\n[RoutingPolicyRule]\nFamily={family}\n{matches}");
+        line!(text, "Table=main\nPriority={AFTER_TABLES}");
+    };
     match rule {
-        // Those after the first are the daemon's alone: of its settings, and of what is cut off.
         GuardRule::Resume { .. }
-        | GuardRule::Local { .. }
-        | GuardRule::Hide { .. }
-        | GuardRule::Icmp { .. } => {}
-        GuardRule::Pass { from, to } => {
-            let text = routes.entry(NODE_INTERFACE.into()).or_default();
-            line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nFrom={from}\nTo={to}");
-            line!(text, "Table=main\nPriority={AFTER_TABLES}");
-        }
+        | GuardRule::Enter { .. }
+        | GuardRule::Source { .. }
+        | GuardRule::DropOutside { .. }
+        | GuardRule::Destination { .. }
+        | GuardRule::DropBeyond { .. } => {}
+        // These are the daemon's alone: of its settings, and of what is cut off.
+        GuardRule::Local { .. } | GuardRule::Hide { .. } | GuardRule::Icmp { .. } => {}
+        GuardRule::Pass { from, to } => pass(format!("From={from}\nTo={to}")),
+        GuardRule::Out { from } => pass(format!("From={from}")),
+        GuardRule::In { to } => pass(format!("To={to}")),
         GuardRule::Drop { interface, .. } => {
             let text = routes.entry(interface.clone()).or_default();
             line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nIncomingInterface={interface}");

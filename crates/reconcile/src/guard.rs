@@ -30,6 +30,27 @@
 //! still leave by its planned route, and `rp_filter` lets those requests in: they may be what shows that a path is
 //! sound again, and that node's daemon may be dead.
 //!
+//! Where networks are behind nodes they and the fabric are passed alike. A rule for each pair of them would be too many, so what
+//! arrives goes on to rules for sources and then to rules for destinations, after the rules of others, which it does not meet:
+//!
+//! ```text
+//! 779:  from all iif eth0 goto 7790                  instead of the blackhole
+//! 7790: from 10.77.0.0/16 goto 7795
+//! 7790: from 192.168.10.0/24 goto 7795
+//! 7791: from all iif eth0 blackhole
+//! 7795: from all to 10.77.0.0/16 goto 7799
+//! 7795: from all to 192.168.10.0/24 goto 7799
+//! 7796: from all iif eth0 blackhole
+//! ```
+//!
+//! Where there is a gateway one of the two is enough:
+//!
+//! ```text
+//! 7790: from 10.77.0.0/16 goto 7799
+//! 7790: from all to 10.77.0.0/16 goto 7799
+//! 7791: from all iif eth0 blackhole
+//! ```
+//!
 //! The rules stay when the daemon dies. Without the last one the kernel skips those that lead to it, and drops all
 //! that is to be forwarded.
 
@@ -48,12 +69,53 @@ pub enum GuardRule {
         /// Does it concern IPv4 packets? Otherwise IPv6.
         ipv4: bool,
     },
+    /// FR_ACT_BLACKHOLE: drops what arrived by a NIC from inside and does not go to there.
+    DropBeyond {
+        /// FRA_IIFNAME.
+        interface: String,
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
+    /// FR_ACT_GOTO: passes packets from inside to a prefix.
+    Destination {
+        /// FRA_DST.
+        to: Prefix,
+    },
+    /// FR_ACT_BLACKHOLE: drops what arrived by a NIC from elsewhere.
+    DropOutside {
+        /// FRA_IIFNAME.
+        interface: String,
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
+    /// FR_ACT_GOTO: leads packets from a prefix to the rules for destinations.
+    Source {
+        /// FRA_SRC.
+        from: Prefix,
+    },
+    /// FR_ACT_GOTO: passes packets from a prefix to everywhere.
+    Out {
+        /// FRA_SRC.
+        from: Prefix,
+    },
+    /// FR_ACT_GOTO: passes packets from everywhere to a prefix.
+    In {
+        /// FRA_DST.
+        to: Prefix,
+    },
     /// FR_ACT_GOTO: passes packets from one prefix to another. Both are of one family.
     Pass {
         /// FRA_SRC.
         from: Prefix,
         /// FRA_DST.
         to: Prefix,
+    },
+    /// FR_ACT_GOTO: leads what arrives by a NIC to be forwarded to the rules for sources.
+    Enter {
+        /// FRA_IIFNAME.
+        interface: String,
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
     },
     /// FR_ACT_BLACKHOLE: drops what arrives by a NIC to be forwarded. No answer is sent, as the sender may be forged.
     Drop {
@@ -82,13 +144,117 @@ pub enum GuardRule {
     },
 }
 
+/// What a policy rule of a guard matches and does, in the kernel's terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardParts {
+    /// Does it concern IPv4 packets? Otherwise IPv6.
+    pub ipv4: bool,
+    /// FRA_PRIORITY.
+    pub priority: u32,
+    /// FRA_SRC.
+    pub from: Option<Prefix>,
+    /// FRA_DST.
+    pub to: Option<Prefix>,
+    /// FRA_IIFNAME.
+    pub interface: Option<String>,
+    /// Is it for ICMP alone (FRA_IP_PROTO)?
+    pub icmp: bool,
+    /// What it does.
+    pub action: GuardAction,
+}
+
+/// What a policy rule does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuardAction {
+    /// FR_ACT_NOP.
+    Nop,
+    /// FR_ACT_GOTO, with FRA_GOTO.
+    Goto(u32),
+    /// FR_ACT_BLACKHOLE.
+    Blackhole,
+    /// FR_ACT_TO_TBL, with FRA_TABLE.
+    Table(u32),
+}
+
+/// The table `local` (RT_TABLE_LOCAL).
+const LOCAL: u32 = 255;
+
 impl GuardRule {
     /// Priority of [`GuardRule::Resume`]: the last before the rules of [`super::TABLES`].
     pub const RESUME: u32 = super::TABLES.start - 1;
+    /// Priority of the rules for sources: before all others for what arrives.
+    const SOURCES: u32 = Self::RESUME - 9;
+    /// Priority of the rules for destinations.
+    const DESTINATIONS: u32 = Self::RESUME - 4;
 
     /// The table of the routes at metric [`super::METRIC_ICMP`], and the priority of [`GuardRule::Icmp`]: after all
     /// others of ours.
     pub const ICMP_TABLE: u32 = super::TABLES.end + 64;
+
+    /// What it matches and does.
+    #[must_use]
+    pub fn parts(&self) -> GuardParts {
+        let (from, to, interface) = match self {
+            Self::Resume { .. } | Self::Local { .. } | Self::Icmp { .. } => (None, None, None),
+            Self::Source { from } | Self::Out { from } => (Some(*from), None, None),
+            Self::Destination { to } | Self::In { to } => (None, Some(*to), None),
+            Self::Pass { from, to } => (Some(*from), Some(*to), None),
+            Self::Enter { interface, .. }
+            | Self::Drop { interface, .. }
+            | Self::DropOutside { interface, .. }
+            | Self::DropBeyond { interface, .. } => (None, None, Some(interface)),
+            Self::Hide { interface, address } => {
+                (None, Some(Prefix::host(*address)), Some(interface))
+            }
+        };
+        let (priority, action) = match self {
+            Self::Hide { .. } => (10, GuardAction::Blackhole),
+            Self::Local { .. } => (90, GuardAction::Table(LOCAL)),
+            Self::Pass { .. } => (778, GuardAction::Goto(Self::RESUME)),
+            Self::Drop { .. } => (779, GuardAction::Blackhole),
+            Self::Enter { .. } => (779, GuardAction::Goto(Self::SOURCES)),
+            Self::Source { .. } => (Self::SOURCES, GuardAction::Goto(Self::DESTINATIONS)),
+            Self::Out { .. } | Self::In { .. } => (Self::SOURCES, GuardAction::Goto(Self::RESUME)),
+            Self::DropOutside { .. } => (Self::SOURCES + 1, GuardAction::Blackhole),
+            Self::Destination { .. } => (Self::DESTINATIONS, GuardAction::Goto(Self::RESUME)),
+            Self::DropBeyond { .. } => (Self::DESTINATIONS + 1, GuardAction::Blackhole),
+            Self::Resume { .. } => (Self::RESUME, GuardAction::Nop),
+            Self::Icmp { .. } => (Self::ICMP_TABLE, GuardAction::Table(Self::ICMP_TABLE)),
+        };
+        let icmp = matches!(self, Self::Icmp { .. });
+        let (ipv4, interface) = (self.is_ipv4(), interface.cloned());
+        GuardParts { ipv4, priority, from, to, interface, icmp, action }
+    }
+
+    /// The rule that has these parts, if it is one of ours.
+    #[must_use]
+    pub fn of_parts(parts: &GuardParts) -> Option<Self> {
+        let GuardParts { ipv4, priority, from, to, action, .. } = *parts;
+        let interface = || parts.interface.clone().unwrap_or_default();
+        let resumes = action == GuardAction::Goto(Self::RESUME);
+        let rule = match priority {
+            10 => Self::Hide { interface: interface(), address: to?.address },
+            90 => Self::Local { ipv4 },
+            778 => Self::Pass { from: from?, to: to? },
+            779 if action == GuardAction::Blackhole => Self::Drop { interface: interface(), ipv4 },
+            779 => Self::Enter { interface: interface(), ipv4 },
+            Self::SOURCES if from.is_none() => Self::In { to: to? },
+            Self::SOURCES if resumes => Self::Out { from: from? },
+            Self::SOURCES => Self::Source { from: from? },
+            Self::DESTINATIONS => Self::Destination { to: to? },
+            Self::RESUME => Self::Resume { ipv4 },
+            Self::ICMP_TABLE => Self::Icmp { ipv4 },
+            _ if priority == Self::SOURCES + 1 => {
+                Self::DropOutside { interface: interface(), ipv4 }
+            }
+            _ if priority == Self::DESTINATIONS + 1 => {
+                Self::DropBeyond { interface: interface(), ipv4 }
+            }
+            _ => return None,
+        };
+        // Nothing more, and nothing else.
+        Some(rule).filter(|rule| rule.parts() == *parts)
+    }
 
     /// Does it concern IPv4 packets? Otherwise IPv6.
     #[must_use]
@@ -96,40 +262,63 @@ impl GuardRule {
         match self {
             Self::Resume { ipv4 }
             | Self::Drop { ipv4, .. }
+            | Self::DropOutside { ipv4, .. }
+            | Self::DropBeyond { ipv4, .. }
+            | Self::Enter { ipv4, .. }
             | Self::Local { ipv4 }
             | Self::Icmp { ipv4 } => *ipv4,
             Self::Hide { address, .. } => address.is_ipv4(),
-            Self::Pass { from, .. } => from.address.is_ipv4(),
+            Self::Pass { from: of, .. }
+            | Self::Source { from: of }
+            | Self::Out { from: of }
+            | Self::In { to: of }
+            | Self::Destination { to: of } => of.address.is_ipv4(),
+        }
+    }
+
+    /// The NIC of arrival, of those rules that drop or that lead there.
+    #[must_use]
+    pub fn arriving(&self) -> Option<&str> {
+        match self {
+            Self::Drop { interface, .. }
+            | Self::Enter { interface, .. }
+            | Self::DropOutside { interface, .. }
+            | Self::DropBeyond { interface, .. } => Some(interface),
+            _ => None,
         }
     }
 
     /// FRA_PRIORITY.
     #[must_use]
-    pub const fn priority(&self) -> u32 {
-        match self {
-            Self::Pass { .. } => 778,
-            Self::Drop { .. } => 779,
-            Self::Resume { .. } => Self::RESUME,
-            Self::Local { .. } => 90,
-            Self::Hide { .. } => 10,
-            Self::Icmp { .. } => Self::ICMP_TABLE,
-        }
+    pub fn priority(&self) -> u32 {
+        self.parts().priority
     }
 
     /// What it matches and its action, as `ip rule add` takes them. Without the priority.
     #[must_use]
     pub fn words(&self) -> String {
-        match self {
-            Self::Resume { .. } => "nop".into(),
-            Self::Pass { from, to } => format!("from {from} to {to} goto {}", Self::RESUME),
-            Self::Drop { interface, .. } => format!("iif {interface} blackhole"),
-            Self::Local { .. } => "lookup local".into(),
-            Self::Hide { interface, address } => format!("to {address} iif {interface} blackhole"),
-            Self::Icmp { ipv4 } => {
-                let protocol = if *ipv4 { "icmp" } else { "ipv6-icmp" };
-                format!("ipproto {protocol} lookup {}", Self::ICMP_TABLE)
-            }
-        }
+        let GuardParts { ipv4, from, to, interface, icmp, action, .. } = self.parts();
+        // As many write an address of one host.
+        let to = to.map(|to| match self {
+            Self::Hide { address, .. } => format!("to {address}"),
+            _ => format!("to {to}"),
+        });
+        let protocol = if ipv4 { "ipproto icmp" } else { "ipproto ipv6-icmp" };
+        let action = match action {
+            GuardAction::Nop => "nop".to_owned(),
+            GuardAction::Goto(priority) => format!("goto {priority}"),
+            GuardAction::Blackhole => "blackhole".to_owned(),
+            GuardAction::Table(LOCAL) => "lookup local".to_owned(),
+            GuardAction::Table(table) => format!("lookup {table}"),
+        };
+        let words = [
+            from.map(|from| format!("from {from}")),
+            to,
+            interface.map(|interface| format!("iif {interface}")),
+            icmp.then(|| protocol.to_owned()),
+            Some(action),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// The rules that also pass packets from the prefixes that `rules` pass to other networks.
@@ -149,7 +338,7 @@ impl GuardRule {
         passes.collect()
     }
 
-    /// The rules for packets of one family that arrive by these NICs and go from one of these prefixes to
+    /// The rules for packets that arrive by a NIC and go from one of these prefixes of the fabric to
     /// another, or none where a family has no prefix.
     pub fn of(interface: &str, prefixes: &[Prefix]) -> impl Iterator<Item = Self> {
         let families = [true, false].into_iter();
@@ -161,5 +350,55 @@ impl GuardRule {
             let rules = rules.into_iter().filter(move |_| own().next().is_some());
             rules.chain(passes)
         })
+    }
+
+    /// As [`of`](Self::of), and with networks behind nodes. `open`: there is a gateway, behind which is everything.
+    #[must_use]
+    pub fn of_all(
+        interface: &str,
+        prefixes: &[Prefix],
+        networks: &[Prefix],
+        open: bool,
+    ) -> BTreeSet<Self> {
+        let rules: BTreeSet<Self> = Self::of(interface, prefixes).collect();
+        if networks.is_empty() && !open {
+            return rules;
+        }
+        let families = rules.iter().filter(|rule| matches!(rule, Self::Resume { .. }));
+        let families: Vec<bool> = families.map(Self::is_ipv4).collect();
+        let mut all: BTreeSet<Self> =
+            rules.into_iter().filter(|rule| !matches!(rule, Self::Drop { .. })).collect();
+        for &ipv4 in &families {
+            let interface = || interface.to_owned();
+            all.insert(Self::Enter { interface: interface(), ipv4 });
+            all.insert(Self::DropOutside { interface: interface(), ipv4 });
+            let beyond = Self::DropBeyond { interface: interface(), ipv4 };
+            all.extend((!open).then_some(beyond));
+        }
+        let inside = prefixes.iter().chain(networks).copied();
+        let inside = Prefix::merged(inside.filter(|p| families.contains(&p.address.is_ipv4())));
+        all.extend(inside.into_iter().flat_map(|prefix| match open {
+            true => [Self::Out { from: prefix }, Self::In { to: prefix }],
+            false => [Self::Source { from: prefix }, Self::Destination { to: prefix }],
+        }));
+        all
+    }
+
+    /// The rules without what a gateway opens: packets to elsewhere are dropped.
+    #[must_use]
+    pub fn closed(rules: &BTreeSet<Self>) -> BTreeSet<Self> {
+        let is_open = rules.iter().any(|rule| matches!(rule, Self::Out { .. }));
+        let closed = rules.iter().cloned().flat_map(|rule| match rule {
+            Self::Out { from } => vec![Self::Source { from }],
+            Self::In { to } => vec![Self::Destination { to }],
+            Self::Enter { interface, ipv4 } if is_open => {
+                vec![
+                    Self::DropBeyond { interface: interface.clone(), ipv4 },
+                    Self::Enter { interface, ipv4 },
+                ]
+            }
+            other => vec![other],
+        });
+        closed.collect()
     }
 }

@@ -8,6 +8,7 @@
 //! its interface, gateway and labels are the same.
 #![forbid(unsafe_code)]
 
+mod behind;
 mod diff;
 mod folded;
 mod forwarding;
@@ -35,7 +36,7 @@ pub use diff::{ReconcileOptions, reconcile, reconcile_with};
 pub use forwarding::{
     ALL_FORWARDING, force_forwarding, is_accept_ra, is_force_forwarding, is_from_router,
 };
-pub use guard::GuardRule;
+pub use guard::{GuardAction, GuardParts, GuardRule};
 pub use mptcp::{ENDPOINT_IDS, MPTCP_ENABLED, ObservedEndpoint, ObservedMptcp, WantedMptcp};
 pub use nexthop::{Nexthop, no_gateway};
 pub use object::Object;

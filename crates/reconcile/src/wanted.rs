@@ -48,6 +48,16 @@ pub struct Wanted {
     /// Policy rules that keep packets of the fabric inside it, where this node forwards.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub guard: BTreeSet<GuardRule>,
+    /// The networks behind other nodes, each with the addresses of the nodes that lead there, in the order of their use: the
+    /// routes to the first one that can be reached are the network's ([`Wanted::followed`]).
+    #[serde(default, with = "super::pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    pub behind: BTreeMap<Prefix, Vec<IpAddr>>,
+    /// All networks behind nodes, also behind this one.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub networks: BTreeSet<Prefix>,
+    /// Is there a gateway, so that packets of the fabric may go anywhere?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
     /// Are routes to single nodes folded into prefixes when they are installed ([`Wanted::folded`])?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub folds: bool,

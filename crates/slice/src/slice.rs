@@ -3,6 +3,8 @@
 //!
 //! Cost: O(nodes x paths per pair); no other node's slice is needed.
 
+#[cfg(test)]
+mod behind;
 mod builder;
 mod host;
 mod mptcp;
@@ -44,14 +46,14 @@ impl Slice {
             xy: XyBackups { backups: BTreeMap::new(), tables },
             ..self.wanted.clone()
         };
-        wanted.folded([])
+        wanted.followed().folded([])
     }
 
-    /// The slice as it is installed while nothing has failed: with routes folded into prefixes where the plan asks for
-    /// it.
+    /// The slice as it is installed while nothing has failed: with routes to what is behind nodes, and routes folded into
+    /// prefixes where the plan asks for it.
     #[must_use]
     pub fn folded(self) -> Self {
-        Self { wanted: self.wanted.folded([]), ..self }
+        Self { wanted: self.wanted.followed().folded([]), ..self }
     }
 }
 
@@ -209,6 +211,11 @@ impl Builder<'_> {
                     rank,
                 },
             );
+        }
+        if node.gateway || !node.prefixes.is_empty() {
+            for interface in interfaces.keys() {
+                host::forward(&mut self.wanted, plan, self.node, interface);
+            }
         }
         let mtu = self.wanted.nics.values().map(|(_, mtu)| *mtu).min().unwrap_or(1500);
         host::add_node(&mut self.wanted, plan, self.node, mtu);

@@ -108,11 +108,32 @@ pub struct Node {
     pub nics: Vec<Nic>,
     /// Whether this node may forward frames for other pairs of nodes.
     pub transit: bool,
-    /// Whether this node routes between the fabric and hosts outside the plan.
+    /// Whether this node routes between the fabric and all networks that the plan does not know.
     pub gateway: bool,
+    /// Its place among several gateways: nodes use the lowest that can be reached, and of equal ones the first.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub gateway_order: u32,
+    /// Networks behind this node, in order: all nodes have routes to them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prefixes: Vec<Prefix>,
     /// The name of the spare machine that is this node now, in place of the machine with the node's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
+}
+
+impl Node {
+    /// A node that forwards for others, with nothing behind it.
+    #[must_use]
+    pub fn new(name: String, nics: Vec<Nic>) -> Self {
+        let (prefixes, machine) = (Vec::new(), None);
+        Self { name, nics, transit: true, gateway: false, gateway_order: 0, prefixes, machine }
+    }
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One network interface of a node, cabled to a switch port or to another node's NIC.

@@ -126,13 +126,7 @@ fn nodes(switches: u32, per_switch: u32, nics_per_node: u32) -> Vec<Node> {
         mtu: 1500,
     };
     (0..switches * per_switch)
-        .map(|k| Node {
-            name: names.of(k),
-            nics: (0..nics_per_node).map(|i| nic(k, i)).collect(),
-            transit: true,
-            gateway: false,
-            machine: None,
-        })
+        .map(|k| Node::new(names.of(k), (0..nics_per_node).map(|i| nic(k, i)).collect()))
         .collect()
 }
 
@@ -166,7 +160,7 @@ fn grid(dims: &[u32], wrap: bool, first: u32) -> Vec<Link> {
 fn flat(wiring: &Wiring, uplink: Option<&str>, spares: &[String]) -> Fabric {
     let count = wiring.pcs() as u32;
     let names = Names::new('n', count);
-    let node = |name| Node { name, nics: Vec::new(), transit: true, gateway: false, machine: None };
+    let node = |name| Node::new(name, Vec::new());
     let mut nodes: Vec<Node> = (0..count).map(|k| node(names.of(k))).collect();
     for (switch, members) in wiring.switches.iter().enumerate() {
         for (port, member) in (1..).zip(members) {

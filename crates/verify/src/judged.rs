@@ -98,11 +98,8 @@ pub(super) fn not_used(plan: &Plan) -> Vec<Finding> {
         Some(Finding { kind: "not-used", object, message: message.into() })
     };
     let lags = cluster.switches.iter().filter(|s| s.lag).map(|s| s.name.as_str());
-    let gateways = cluster.nodes.iter().filter(|n| n.gateway).map(|n| n.name.as_str());
     let lag = "lag = true does nothing in this version: of parallel cables a VLAN uses one";
-    let gateway = "gateway = true makes no routes in this version, it only lets packets of the fabric out: route to \
-                   other networks by hand";
-    [find(lags.collect(), lag), find(gateways.collect(), gateway)].into_iter().flatten().collect()
+    find(lags.collect(), lag).into_iter().collect()
 }
 
 /// Nodes that get another address than the lock has for them.

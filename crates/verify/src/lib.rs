@@ -7,6 +7,7 @@
 //! and distances come from breadth-first search.
 #![forbid(unsafe_code)]
 
+mod behind;
 mod below;
 mod bisection;
 mod cut;
@@ -49,6 +50,7 @@ use tresse_topology::cluster::Strategy;
 pub fn check(plan: &Plan) -> Report {
     let mut report = by_kind(plan);
     report.notes.extend(mptcp::beyond_the_kernel(plan));
+    report.notes.extend(behind::notes(plan));
     report
 }
 

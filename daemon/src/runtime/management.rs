@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tresse_reconcile::{Observed, PROTOCOL};
+use tresse_reconcile::{NODE_INTERFACE, Observed, PROTOCOL};
 
 use tresse_linux::kernel::{self, HostRoute};
 
@@ -48,12 +48,27 @@ pub fn interfaces(configured: &[IpAddr]) -> BTreeMap<String, String> {
     // No host has such an address, so a route there is one to everywhere (RFC 5737, RFC 3849).
     let nobody =
         [IpAddr::from([192, 0, 2, 1]), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()];
-    for route in kernel::host_routes(&nobody).into_iter().flatten() {
+    // Not the one that a plan with a gateway makes.
+    let of_plan: Vec<IpAddr> = plan_addresses();
+    let routes = kernel::host_routes(&nobody).into_iter().flatten();
+    for route in routes.filter(|route| !route.source.is_some_and(|from| of_plan.contains(&from))) {
         guarded.insert(route.interface, DEFAULT_ROUTE.to_owned());
     }
     to_peers(configured, &mut guarded);
     guarded.remove("lo");
     guarded
+}
+
+/// This node's own addresses in the fabric.
+fn plan_addresses() -> Vec<IpAddr> {
+    let all = nix::ifaddrs::getifaddrs().into_iter().flatten();
+    let own = all.filter(|entry| entry.interface_name == NODE_INTERFACE);
+    let address = |entry: nix::ifaddrs::InterfaceAddress| {
+        let address = entry.address?;
+        let ipv4 = address.as_sockaddr_in().map(|of| IpAddr::V4(of.ip()));
+        ipv4.or_else(|| address.as_sockaddr_in6().map(|of| IpAddr::V6(of.ip())))
+    };
+    own.filter_map(address).collect()
 }
 
 /// Adds the interfaces that lead to management peers, and returns the route to each of these.

@@ -177,5 +177,6 @@ fn table(pushing: &Pushing) -> Result<PushTable, TableError> {
         };
         (*destination, paths.iter().filter_map(path).collect())
     });
-    PushTable::new(&nics, routes, Ttl::default())
+    let networks = pushing.networks.iter().map(|(network, to)| (*network, *to));
+    Ok(PushTable::new(&nics, routes, Ttl::default())?.with_networks(networks))
 }

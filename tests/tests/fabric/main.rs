@@ -11,6 +11,7 @@ mod announcements;
 mod attacks;
 mod bare;
 mod base;
+mod behind;
 mod cables;
 mod canary;
 mod change;
@@ -46,6 +47,7 @@ mod shares;
 mod silent;
 mod slurm;
 mod spares;
+mod speed;
 mod steer;
 mod suite;
 mod switches;
@@ -77,6 +79,8 @@ const TESTS: &[Tests] = &[
     uplink::SWITCHED,
     mapping::TESTS,
     verdict::SWITCHED,
+    behind::SWITCHED,
+    speed::SWITCHED,
 ];
 
 /// The same of those that need no VLANs.
@@ -113,6 +117,8 @@ const ROUTED: &[Tests] = &[
     verdict::TESTS,
     names::TESTS,
     counters::ROUTED,
+    behind::TESTS,
+    speed::TESTS,
 ];
 
 fn main() {

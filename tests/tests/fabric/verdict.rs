@@ -117,6 +117,14 @@ fn names_parts_between_switches() {
     assert!(suspects[0]["seen"].as_str().unwrap().contains("though it has carrier"));
     lab.verb(&["heal"]);
     expect(&lab, 0, &[]);
+    // A node becomes part of another fabric, on the same VLANs.
+    let other = Planned::new(&text.replace("name = \"t\"", "name = \"u\""), &Lock::default());
+    lab.apply(NodeId(8), &other);
+    eventually("others hear it", 120, || {
+        let foreign = [0, 4].map(|node| lab.status(NodeId(node)).unwrap().foreign);
+        let is_heard = foreign.iter().all(|lines| !lines.is_empty());
+        if is_heard { Ok(()) } else { Err(format!("{foreign:?}")) }
+    });
 }
 
 /// Waits until `status --all` ends with `code` and names these suspects, by kind and object; returns them.

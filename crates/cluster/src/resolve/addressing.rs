@@ -9,7 +9,8 @@ use tresse_topology::cluster::{AddressLayout, Addressing, Node, TopologyShape};
 use tresse_topology::coordinates::NodeEncoding;
 use tresse_topology::pmesh::{self, BaseTooSmall};
 
-use crate::file::{Addressing as Table, LayoutName, Prefixes};
+use crate::file::{Addressing as Table, LayoutName};
+use crate::forms::Prefixes;
 use crate::read::{At, Keys};
 
 type Placed = (Prefix, Option<Range<usize>>);
@@ -97,20 +98,8 @@ fn prefixes(key: &At<Prefixes>, name: &str, found: &mut Found) -> Vec<Placed> {
     }
     let mut good: Vec<Placed> = Vec::new();
     for text in &key.value.0 {
-        let prefix = match text.value.parse::<Prefix>() {
-            Ok(prefix) => prefix,
-            Err(error) => {
-                let help = nearest_prefix(&text.value)
-                    .unwrap_or_else(|| "such as \"10.77.0.0/16\" or \"fd77::/64\"".to_owned());
-                found.add(ProblemKind::BadPrefix, &text.span, error.to_string(), help);
-                continue;
-            }
-        };
-        if !is_unicast(&prefix) {
-            let message = format!("`{prefix}` is not for unicast between hosts");
-            let help = "a private prefix such as 10.77.0.0/16 or fd77::/64".to_owned();
-            found.add(ProblemKind::BadPrefix, &text.span, message, help);
-        } else if let Some((other, _)) =
+        let Some(prefix) = unicast(text, found) else { continue };
+        if let Some((other, _)) =
             good.iter().find(|(p, _)| p.address.is_ipv4() == prefix.address.is_ipv4())
         {
             let family = if prefix.address.is_ipv4() { "IPv4" } else { "IPv6" };
@@ -122,6 +111,24 @@ fn prefixes(key: &At<Prefixes>, name: &str, found: &mut Found) -> Vec<Placed> {
         }
     }
     good
+}
+
+/// Reads a prefix of addresses for unicast between hosts.
+pub(super) fn unicast(text: &At<String>, found: &mut Found) -> Option<Prefix> {
+    let (message, help) = match text.value.parse::<Prefix>() {
+        Ok(prefix) if is_unicast(&prefix) => return Some(prefix),
+        Ok(prefix) => {
+            let help = "a private prefix such as 10.77.0.0/16 or fd77::/64".to_owned();
+            (format!("`{prefix}` is not for unicast between hosts"), help)
+        }
+        Err(error) => {
+            let help = nearest_prefix(&text.value)
+                .unwrap_or_else(|| "such as \"10.77.0.0/16\" or \"fd77::/64\"".to_owned());
+            (error.to_string(), help)
+        }
+    };
+    found.add(ProblemKind::BadPrefix, &text.span, message, help);
+    None
 }
 
 fn is_unicast(prefix: &Prefix) -> bool {

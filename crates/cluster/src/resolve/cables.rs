@@ -12,7 +12,8 @@ use tresse_topology::cluster::{Link, Port};
 use super::fabric::{Draft, NOWHERE};
 use super::names::{hosts, missing, names};
 use super::values::{mismatch, port_numbers, read_rate};
-use crate::file::{Link as Entry, LinkEnds};
+use crate::file::Link as Entry;
+use crate::forms::LinkEnds;
 use crate::limits;
 use crate::read::{At, Keys};
 

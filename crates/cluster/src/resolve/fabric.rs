@@ -8,6 +8,7 @@ use std::ops::Range;
 use tresse_base::id::SwitchId;
 use tresse_base::problem::{Found, ProblemKind};
 use tresse_base::text::suggestion;
+use tresse_base::units::Prefix;
 use tresse_topology::cluster::{Link, Node, Switch};
 use tresse_topology::generate::{Fabric, default_switch, generate};
 
@@ -53,6 +54,8 @@ pub(super) struct Draft {
     /// How many names the entry that set a generated switch or node covers.
     pub(super) switch_width: HashMap<usize, usize>,
     pub(super) node_width: HashMap<usize, usize>,
+    /// The networks behind nodes, and where they are written.
+    pub(super) networks: Vec<(Prefix, Span)>,
     /// The names of the spares of a flat neighbourhood.
     pub(super) spares: Vec<String>,
     /// How many nodes the file gives names of their own, and how many the fabric has, where that differs.

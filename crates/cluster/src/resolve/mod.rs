@@ -3,6 +3,7 @@
 //! does not hide another.
 
 mod addressing;
+mod behind;
 mod cabled;
 mod cables;
 mod demand;
@@ -71,6 +72,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     let known = shape.is_known().then_some(&kind);
     let addressing = addressing::addressing(file.addressing.as_ref(), &draft.nodes, known, found);
     draft.check_mtu(&addressing, found);
+    draft.check_behind(&addressing, found);
     draft.replace(file, found);
     let demand = draft.demand(file.demand.as_ref(), found);
     let name = file.fabric.as_ref().and_then(|f| f.value.name.as_ref());

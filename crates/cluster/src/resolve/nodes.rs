@@ -17,7 +17,8 @@ use super::fabric::{Draft, NOWHERE, duplicate};
 use super::hosts::{Named, has_cable};
 use super::names::{hosts, is_nic_name, missing, names};
 use super::values::{mismatch, port_numbers, read_rate, within};
-use crate::file::{Nic as NicEntry, Node as Entry, PortNumbers};
+use crate::file::{Nic as NicEntry, Node as Entry};
+use crate::forms::PortNumbers;
 use crate::read::{At, Keys};
 use crate::{guess, limits};
 
@@ -50,6 +51,7 @@ impl Draft {
         self.name_hosts(&all, found);
         for (entry, names) in all {
             let nics = self.read_nics(&entry.value, names.len(), found);
+            let behind = self.read_behind(&entry.value, names.len(), found);
             let Some(name) = &entry.value.name else { continue };
             for (j, text) in names.iter().enumerate() {
                 let Some(i) = self.node_at(text, names.len(), name, &entry.value, found) else {
@@ -58,9 +60,7 @@ impl Draft {
                 if let Some(transit) = &entry.value.transit {
                     self.nodes[i].transit = transit.value;
                 }
-                if let Some(gateway) = &entry.value.gateway {
-                    self.nodes[i].gateway = gateway.value;
-                }
+                behind.lay(&mut self.nodes[i]);
                 self.lay_nics(i, j, &nics, found);
             }
             self.require_nics(entry, &names, found);
@@ -110,8 +110,7 @@ impl Draft {
             return None;
         }
         let i = self.nodes.len();
-        let node = |name| Node { name, nics: vec![], transit: true, gateway: false, machine: None };
-        self.nodes.push(node(text.into()));
+        self.nodes.push(Node::new(text.into(), Vec::new()));
         self.node_index.insert(text.into(), i);
         self.node_width.insert(i, width);
         Some(i)

@@ -19,7 +19,8 @@ use crate::prepared::Prepared;
 /// interface. None where nodes route, as the plan has them.
 pub(crate) fn join_sysctls(prepared: &Prepared, settings: &Settings) -> BTreeMap<String, String> {
     let joins = joins(prepared, settings);
-    let families = [true, false].map(|ipv4| prefixes(prepared, ipv4).next().is_some());
+    let fabric = &prepared.wanted.unreachable;
+    let families = [true, false].map(|ipv4| fabric.iter().any(|of| of.address.is_ipv4() == ipv4));
     let mut sysctls = BTreeMap::new();
     for interface in prepared.interfaces.keys() {
         let ours = prepared.wanted.links.contains_key(interface);
@@ -59,31 +60,25 @@ pub(super) fn join(
             }
         }
     }
-    // A gateway forwards to other networks.
-    if joins(prepared, settings) && !prepared.index.is_gateway {
-        let all: Vec<Prefix> =
-            [true, false].into_iter().flat_map(|ipv4| prefixes(prepared, ipv4)).collect();
+    if joins(prepared, settings) {
+        let Wanted { unreachable, networks, open, .. } = &prepared.wanted;
+        let fabric: Vec<Prefix> = unreachable.difference(networks).copied().collect();
+        let networks: Vec<Prefix> = networks.iter().copied().collect();
         for interface in prepared.interfaces.keys() {
-            wanted.guard.extend(GuardRule::of(interface, &all));
+            wanted.guard.extend(GuardRule::of_all(interface, &fabric, &networks, *open));
         }
     }
 }
 
 /// Takes away what drops packets on NICs that a default route of somebody else leaves by: others forward there too, for
-/// containers of this host for instance, and who is on their wire needs no node of the fabric to leave it.
-pub(super) fn exempt_uplinks(wanted: &mut Wanted, observed: &Observed) {
+/// containers of this host for instance, and who is on their wire needs no node of the fabric to leave it. What is for
+/// another node that is a gateway must not leave by such a route either.
+pub(super) fn exempt_uplinks(wanted: &mut Wanted, observed: &Observed, is_gateway: bool) {
     let uplinks = uplinks(observed);
-    let drops = |rule: &GuardRule| match rule {
-        GuardRule::Drop { interface, .. } => uplinks.contains(interface.as_str()),
-        _ => false,
-    };
-    wanted.guard.retain(|rule| !drops(rule));
-}
-
-/// The prefixes of the fabric of one family.
-fn prefixes(prepared: &Prepared, ipv4: bool) -> impl Iterator<Item = Prefix> {
-    let all = prepared.wanted.unreachable.iter().copied();
-    all.filter(move |prefix| prefix.address.is_ipv4() == ipv4)
+    if !is_gateway && !uplinks.is_empty() {
+        wanted.guard = GuardRule::closed(&wanted.guard);
+    }
+    wanted.guard.retain(|rule| rule.arriving().is_none_or(|nic| !uplinks.contains(nic)));
 }
 
 /// The interfaces that IPv4 default routes of others leave by. IPv6 ones may be told by anybody on a wire.

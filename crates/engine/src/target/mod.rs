@@ -8,13 +8,13 @@
 //! - what the kernel holds, and which interfaces carry management traffic ([`View`]).
 //!
 //! ```text
-//! plan -- all --> usable --> through the TUN interface --> able --> join --> folded --> Target
-//!      (engines)  (gates)     (label sources)             (kernel)  (forwarding) (prefixes)
+//! plan -- all --> usable --> through the TUN interface --> able --> join --> followed --> folded --> Target
+//!      (engines)  (gates)     (label sources)             (kernel)  (forwarding) (networks) (prefixes)
 //! ```
 //!
 //! The stages of this computation: all objects of the plan; those that may be used now; labelled
 //! paths routed to the TUN interface, where the daemon pushes the labels; what the kernel supports; what this node
-//! forwards for pairs whose planned paths are all broken; and routes to nodes that are alike as one to their prefix.
+//! forwards for pairs whose planned paths are all broken; routes to what is behind nodes, as those to these are; and routes to nodes that are alike as one to their prefix.
 //! `reconcile` compares the result with the observed state; nothing changes a target afterwards.
 
 mod able;
@@ -57,7 +57,7 @@ pub fn target(plans: &Plans<'_>, settings: &Settings, view: &View) -> Target {
     let (observed, guarded) = (&view.observed, &view.guarded);
     let engines = settings.engines;
     let (mut wanted, mut pending) = usable::usable(plans, engines);
-    let pushing = match engines.sources {
+    let mut pushing = match engines.sources {
         SourceEngine::Kernel => Pushing::default(),
         SourceEngine::Tun => tun::through(&mut wanted, plans, observed, &mut pending),
     };
@@ -65,12 +65,13 @@ pub fn target(plans: &Plans<'_>, settings: &Settings, view: &View) -> Target {
     for plan in [Some(plans.new), plans.old].into_iter().flatten() {
         join::join(&mut wanted, plan.prepared, settings, observed);
     }
-    join::exempt_uplinks(&mut wanted, observed);
+    let in_use = || [Some(plans.new), plans.old].into_iter().flatten().map(|plan| plan.prepared);
+    join::exempt_uplinks(&mut wanted, observed, in_use().any(|plan| plan.index.is_gateway));
     let behind = GuardRule::behind(&wanted.guard, &settings.forward_to);
     wanted.guard.extend(behind);
-    let in_use = || [Some(plans.new), plans.old].into_iter().flatten().map(|plan| plan.prepared);
     isolate::isolate(&mut wanted, in_use(), settings, view);
-    let wanted = wanted.folded(in_use().flat_map(|plan| plan.wanted.hosts()));
+    pushing.networks = wanted.led();
+    let wanted = wanted.followed().folded(in_use().flat_map(|plan| plan.wanted.hosts()));
     Target { wanted, pushing, pending }
 }
 
@@ -82,7 +83,7 @@ pub fn whole(prepared: &Prepared, settings: &Settings, view: &View) -> Wanted {
     let (observed, guarded) = (&view.observed, &view.guarded);
     let mut wanted = able::able(all(prepared, settings.engines), observed, guarded);
     join::join(&mut wanted, prepared, settings, observed);
-    join::exempt_uplinks(&mut wanted, observed);
+    join::exempt_uplinks(&mut wanted, observed, prepared.index.is_gateway);
     isolate::isolate(&mut wanted, [prepared].into_iter(), settings, view);
-    wanted.folded([])
+    wanted.followed().folded([])
 }

@@ -15,13 +15,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use pnet::packet::ip::{IpNextHeaderProtocol, IpNextHeaderProtocols};
 use pnet::packet::ipv4::{Ipv4Flags, Ipv4Packet};
 use pnet::packet::ipv6::Ipv6Packet;
 use tresse_base::id::{Label, Vid};
-use tresse_base::units::Mac;
+use tresse_base::units::{Mac, Prefix};
 
 use super::DropReason;
 use super::table::{ETHERNET, EthernetHeader, MOST_LABELS, TAG, TableError, TableNic, Ttl, single};
@@ -55,6 +55,8 @@ pub struct PushTable {
     /// By address, ascending; the paths to it are `prepared_paths[from..to]`.
     ipv4: Vec<(u32, u32, u32)>,
     ipv6: Vec<(u128, u32, u32)>,
+    /// Networks behind destinations, ascending, with the paths to these.
+    networks: Vec<(Prefix, (u32, u32))>,
     prepared_paths: Vec<PreparedPath>,
     ttl: Ttl,
 }
@@ -92,8 +94,8 @@ impl PushTable {
         ttl: Ttl,
     ) -> Result<Self, TableError> {
         let macs = nics.iter().map(|nic| single(nic.mac)).collect::<Result<_, _>>()?;
-        let mut table =
-            Self { nics: macs, ipv4: vec![], ipv6: vec![], prepared_paths: vec![], ttl };
+        let (ipv4, ipv6, networks, prepared_paths) = Default::default();
+        let mut table = Self { nics: macs, ipv4, ipv6, networks, prepared_paths, ttl };
         for (destination, paths) in routes {
             let from = table.prepared_paths.len() as u32;
             let mut until = 0;
@@ -119,6 +121,32 @@ impl PushTable {
         }
     }
 
+    /// Adds networks behind destinations of the table: packets to them take the paths to these. No two of them share
+    /// addresses, but that one of a family may hold all. What is behind other destinations is left out.
+    #[must_use]
+    pub fn with_networks(mut self, networks: impl IntoIterator<Item = (Prefix, IpAddr)>) -> Self {
+        let found = networks.into_iter().filter_map(|(prefix, to)| Some((prefix, self.find(to)?)));
+        self.networks = found.collect();
+        self.networks.sort_unstable();
+        self
+    }
+
+    fn find(&self, to: IpAddr) -> Option<(u32, u32)> {
+        match to {
+            IpAddr::V4(to) => find(&self.ipv4, to.to_bits()),
+            IpAddr::V6(to) => find(&self.ipv6, to.to_bits()),
+        }
+    }
+
+    /// The paths to an address that is no destination, by the network that it is in.
+    #[cold]
+    fn behind(&self, to: IpAddr) -> Option<(u32, u32)> {
+        let below = &self.networks[..self.networks.partition_point(|(of, _)| of.address <= to)];
+        let all = || below.iter().find(|(of, _)| of.len == 0 && of.contains(to));
+        let narrow = below.last().filter(|(of, _)| of.contains(to));
+        narrow.or_else(all).map(|(_, paths)| *paths)
+    }
+
     /// Returns the number of NICs.
     #[must_use]
     pub fn nics(&self) -> usize {
@@ -137,14 +165,14 @@ impl PushTable {
         self.nics.get(nic).copied()
     }
 
-    /// Finds the path of an IP packet; at least its header must be present. O(log destinations +
+    /// Finds the path of an IP packet; at least its header must be present. O(log destinations + log networks +
     /// paths to one).
     ///
     /// # Errors
     /// Why it is dropped: [`DropReason::NoIp`], [`DropReason::Truncated`], [`DropReason::NoRoute`],
     /// [`DropReason::TtlExpired`].
     pub fn push(&self, packet: &[u8]) -> Result<Push<'_>, DropReason> {
-        let (found, ttl, flow) = match packet.first().map(|b| b >> 4) {
+        let (to, ttl, flow) = match packet.first().map(|b| b >> 4) {
             None => return Err(DropReason::Truncated),
             Some(4) => {
                 let ip = Ipv4Packet::new(packet).ok_or(DropReason::Truncated)?;
@@ -157,7 +185,7 @@ impl PushTable {
                 let protocol = ip.get_next_level_protocol();
                 let ports = ports(packet, protocol, header).filter(|_| !is_fragment(&ip));
                 let flow = hash(&packet[12..20], protocol, ports);
-                (find(&self.ipv4, ip.get_destination().to_bits()), ip.get_ttl(), flow)
+                (IpAddr::V4(ip.get_destination()), ip.get_ttl(), flow)
             }
             Some(6) => {
                 let ip = Ipv6Packet::new(packet).ok_or(DropReason::Truncated)?;
@@ -167,11 +195,12 @@ impl PushTable {
                 }
                 let protocol = ip.get_next_header();
                 let flow = hash(&packet[8..40], protocol, ports(packet, protocol, header));
-                (find(&self.ipv6, ipv6_destination(packet)?), ip.get_hop_limit(), flow)
+                let to = Ipv6Addr::from_bits(ipv6_destination(packet)?);
+                (IpAddr::V6(to), ip.get_hop_limit(), flow)
             }
             Some(_) => return Err(DropReason::NoIp),
         };
-        let (from, to) = found.ok_or(DropReason::NoRoute)?;
+        let (from, to) = self.find(to).or_else(|| self.behind(to)).ok_or(DropReason::NoRoute)?;
         if ttl == 0 {
             return Err(DropReason::TtlExpired);
         }

@@ -10,7 +10,7 @@ use netlink_packet_route::IpProtocol;
 use netlink_packet_route::route::RouteProtocol;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage};
 use tresse_base::units::Prefix;
-use tresse_reconcile::{GuardRule, PROTOCOL, Rule, SourceRule, TABLES};
+use tresse_reconcile::{GuardAction, GuardParts, GuardRule, PROTOCOL, Rule, SourceRule, TABLES};
 
 use super::message::{MalformedMessage, attributes};
 
@@ -44,35 +44,23 @@ pub(super) fn source_rule_message(rule: &SourceRule) -> RuleMessage {
 
 /// The body of the RTM_NEWRULE or RTM_DELRULE for a rule that keeps packets of the fabric inside it.
 pub(super) fn guard_rule_message(rule: &GuardRule) -> RuleMessage {
-    let (ipv4, priority) = (rule.is_ipv4(), rule.priority());
-    match rule {
-        GuardRule::Resume { .. } => message(ipv4, [], (RuleAction::Nop, None), priority),
-        GuardRule::Pass { from, to } => {
-            let matches =
-                [RuleAttribute::Source(from.address), RuleAttribute::Destination(to.address)];
-            let action = (RuleAction::Goto, Some(RuleAttribute::Goto(GuardRule::RESUME)));
-            let mut message = message(ipv4, matches, action, priority);
-            (message.header.src_len, message.header.dst_len) = (from.len, to.len);
-            message
-        }
-        GuardRule::Drop { interface, .. } => {
-            let arriving = RuleAttribute::Iifname(interface.clone());
-            message(ipv4, [arriving], (RuleAction::Blackhole, None), priority)
-        }
-        GuardRule::Local { .. } => message(ipv4, [], LOCAL, priority),
-        GuardRule::Hide { interface, address } => {
-            let matches =
-                [RuleAttribute::Destination(*address), RuleAttribute::Iifname(interface.clone())];
-            let mut message = message(ipv4, matches, (RuleAction::Blackhole, None), priority);
-            message.header.dst_len = Prefix::host(*address).len;
-            message
-        }
-        GuardRule::Icmp { ipv4 } => {
-            let table = RuleAttribute::Table(GuardRule::ICMP_TABLE);
-            let action = (RuleAction::ToTable, Some(table));
-            message(*ipv4, [RuleAttribute::IpProtocol(icmp(*ipv4))], action, priority)
-        }
-    }
+    let GuardParts { ipv4, priority, from, to, interface, icmp: is_icmp, action } = rule.parts();
+    let action = match action {
+        GuardAction::Nop => (RuleAction::Nop, None),
+        GuardAction::Goto(target) => (RuleAction::Goto, Some(RuleAttribute::Goto(target))),
+        GuardAction::Blackhole => (RuleAction::Blackhole, None),
+        GuardAction::Table(table) => (RuleAction::ToTable, Some(RuleAttribute::Table(table))),
+    };
+    let matches = [
+        from.map(|from| RuleAttribute::Source(from.address)),
+        to.map(|to| RuleAttribute::Destination(to.address)),
+        interface.map(RuleAttribute::Iifname),
+        is_icmp.then(|| RuleAttribute::IpProtocol(icmp(ipv4))),
+    ];
+    let mut message = message(ipv4, matches.into_iter().flatten(), action, priority);
+    let len = |prefix: Option<Prefix>| prefix.map_or(0, |prefix| prefix.len);
+    (message.header.src_len, message.header.dst_len) = (len(from), len(to));
+    message
 }
 
 const fn icmp(ipv4: bool) -> IpProtocol {
@@ -89,9 +77,9 @@ pub(super) fn local_rule_message(ipv4: bool, protocol: Option<RouteProtocol>) ->
 }
 
 /// The body of a rule. `action`: what it does, and with what.
-fn message<const N: usize>(
+fn message(
     ipv4: bool,
-    matches: [RuleAttribute; N],
+    matches: impl IntoIterator<Item = RuleAttribute>,
     action: (RuleAction, Option<RuleAttribute>),
     priority: u32,
 ) -> RuleMessage {
@@ -192,36 +180,35 @@ struct Fields {
 impl Fields {
     fn guard(&self, header: &RuleHeader) -> Option<GuardRule> {
         let ipv4 = is_ipv4(header)?;
-        let whole = (&self.interface, self.source, self.destination, self.goto);
-        if self.ip_protocol.is_some() {
-            return self.icmp(header, ipv4);
-        }
-        let prefix = |address: IpAddr, len| Prefix { address, len };
-        let rule = match (header.action, whole) {
-            (RuleAction::Nop, (None, None, None, None)) => GuardRule::Resume { ipv4 },
-            (RuleAction::Blackhole, (Some(interface), None, None, None)) => {
-                GuardRule::Drop { interface: interface.clone(), ipv4 }
-            }
-            (RuleAction::ToTable, _) if self.is_local(header) => GuardRule::Local { ipv4 },
-            (RuleAction::Blackhole, (Some(interface), None, Some(to), None))
-                if header.dst_len == Prefix::host(to).len =>
-            {
-                GuardRule::Hide { interface: interface.clone(), address: to }
-            }
-            (RuleAction::Goto, (None, Some(from), Some(to), Some(GuardRule::RESUME))) => {
-                let (from, to) = (prefix(from, header.src_len), prefix(to, header.dst_len));
-                GuardRule::Pass { from, to }
-            }
+        let prefix = |address: Option<IpAddr>, len| match address {
+            Some(address) => Some(Some(Prefix { address, len })),
+            None => (len == 0).then_some(None),
+        };
+        let (from, to) =
+            (prefix(self.source, header.src_len)?, prefix(self.destination, header.dst_len)?);
+        let action = match (header.action, self.goto) {
+            (RuleAction::Nop, None) => GuardAction::Nop,
+            (RuleAction::Goto, Some(target)) => GuardAction::Goto(target),
+            (RuleAction::Blackhole, None) => GuardAction::Blackhole,
+            (RuleAction::ToTable, None) => GuardAction::Table(self.table),
             _ => return None,
         };
-        Some(rule).filter(|rule| rule.priority() == self.priority && rule.is_ipv4() == ipv4)
-    }
-
-    fn icmp(&self, header: &RuleHeader, ipv4: bool) -> Option<GuardRule> {
-        let looks_up = header.action == RuleAction::ToTable
-            && (self.table, self.priority) == (GuardRule::ICMP_TABLE, GuardRule::ICMP_TABLE);
-        let fits = self.is_of_all(header) && looks_up && self.ip_protocol == Some(icmp(ipv4));
-        fits.then_some(GuardRule::Icmp { ipv4 })
+        let is_icmp = match &self.ip_protocol {
+            Some(protocol) if *protocol == icmp(ipv4) => true,
+            None => false,
+            Some(_) => return None,
+        };
+        let interface = self.interface.clone();
+        let priority = self.priority;
+        GuardRule::of_parts(&GuardParts {
+            ipv4,
+            priority,
+            from,
+            to,
+            interface,
+            icmp: is_icmp,
+            action,
+        })
     }
 
     /// Does every packet look up the table `local`?
@@ -385,7 +372,11 @@ mod tests {
                 "IPv4 ipproto icmp lookup 7992",
             ]
         );
-        for rule in rules {
+        let networks = ["192.168.1.0/24".parse().unwrap()];
+        let with_networks = |open| GuardRule::of_all("eth0", &prefixes, &networks, open);
+        let hide = GuardRule::Hide { interface: "eth0".into(), address: "::7".parse().unwrap() };
+        let rules = rules.into_iter().chain(with_networks(true)).chain(with_networks(false));
+        for rule in rules.chain([hide]) {
             let written = bytes(&guard_rule_message(&rule));
             let seen = SeenRule::parse(&written).unwrap();
             assert_eq!((seen.guard, seen.arriving, seen.from), (Some(rule), None, None));

@@ -267,8 +267,15 @@ fn node((name, old, nics): &NewNode<'_>) -> Table {
     if old.is_some_and(|old| !old.transit) {
         table.insert("transit", value(false));
     }
-    if old.is_some_and(|old| old.gateway) {
-        table.insert("gateway", value(true));
+    if let Some(old) = old.filter(|old| old.gateway) {
+        let order = i64::from(old.gateway_order);
+        table.insert("gateway", if order == 0 { value(true) } else { value(order) });
+    }
+    if let Some(old) = old.filter(|old| !old.prefixes.is_empty()) {
+        table.insert(
+            "prefixes",
+            value(Array::from_iter(old.prefixes.iter().map(ToString::to_string))),
+        );
     }
     let mut list = Array::new();
     for (nic, old) in nics {

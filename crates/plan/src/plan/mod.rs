@@ -7,6 +7,7 @@
 
 mod against;
 mod base;
+mod behind;
 mod bound;
 mod digest;
 mod estimate;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 use tresse_base::id::{NodeId, SwitchId, TreeId, Vid};
-use tresse_base::units::Mac;
+use tresse_base::units::{Mac, Prefix};
 use tresse_routing::node_routing::NodeRouting;
 use tresse_topology::path::{Path, Segment};
 use tresse_topology::vlan::Role;
@@ -54,6 +54,12 @@ pub struct NodeView {
     pub name: String,
     /// Its stable addresses.
     pub addresses: Vec<IpAddr>,
+    /// The networks behind it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prefixes: Vec<Prefix>,
+    /// Is everything else behind it?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gateway: bool,
     /// Its NICs.
     pub nics: Vec<NicView>,
 }
@@ -191,7 +197,8 @@ impl Plan {
             }
             nics.iter_mut().for_each(|nic| nic.vlans.sort_unstable());
             let addresses = self.addresses().node[k].clone();
-            nodes.push(NodeView { name: node.name.clone(), addresses, nics });
+            let (name, prefixes) = (node.name.clone(), node.prefixes.clone());
+            nodes.push(NodeView { name, addresses, prefixes, gateway: node.gateway, nics });
         }
         let switches = tagged
             .into_iter()

@@ -113,6 +113,9 @@ impl<'a> Overlaps<'a> {
 
     /// The foreign route that overlaps `dst`. Must be called with ascending destinations.
     pub(super) fn with(&mut self, dst: &Prefix) -> Option<&'a RouteKey> {
+        if is_default(dst) {
+            return None;
+        }
         let Self { foreign, stack } = self;
         while let Some(route) = foreign.next_if(|route| route.0 <= *dst) {
             while stack.pop_if(|outer| !outer.0.contains(route.0.address)).is_some() {}

@@ -1,7 +1,11 @@
 //! The policy rules that keep packets of the fabric inside it (K25).
 
+use std::collections::BTreeSet;
+
+use tresse_base::units::Prefix;
+
 use super::scene::*;
-use crate::{GuardRule, Planned, Saved, Wanted};
+use crate::{GuardParts, GuardRule, Planned, Saved, Wanted};
 
 fn lines(operations: &[Planned]) -> Vec<String> {
     operations.iter().map(|p| p.operation.to_string()).collect()
@@ -74,4 +78,48 @@ fn networks_behind_a_node_are_passed_to_from_the_fabric_alone() {
         ]
     );
     assert!(GuardRule::behind(&Wanted::default().guard, &networks).is_empty());
+}
+
+/// A rule for each source and each destination, not for each pair; and what drops is there before what leads past it.
+#[test]
+fn networks_behind_nodes_are_inside() {
+    let prefix = |text: &&str| text.parse::<Prefix>().unwrap();
+    let fabric: Vec<_> = ["10.77.0.0/16", "10.78.0.0/16"].iter().map(prefix).collect();
+    let networks: Vec<_> =
+        ["10.79.0.0/16", "192.168.0.0/24", "fd00::/64"].iter().map(prefix).collect();
+    let lines = |open| -> Vec<String> {
+        let rules = GuardRule::of_all("eth0", &fabric, &networks, open);
+        rules.iter().map(|rule| format!("{} {}", rule.priority(), rule.words())).collect()
+    };
+    // 10.78.0.0/16 and 10.79.0.0/16 are one; a fabric without IPv6 has no rules for it.
+    let closed = [
+        "7799 nop",
+        "7796 iif eth0 blackhole",
+        "7795 to 10.77.0.0/16 goto 7799",
+        "7795 to 10.78.0.0/15 goto 7799",
+        "7795 to 192.168.0.0/24 goto 7799",
+        "7791 iif eth0 blackhole",
+        "7790 from 10.77.0.0/16 goto 7795",
+        "7790 from 10.78.0.0/15 goto 7795",
+        "7790 from 192.168.0.0/24 goto 7795",
+        "778 from 10.77.0.0/16 to 10.77.0.0/16 goto 7799",
+        "778 from 10.77.0.0/16 to 10.78.0.0/16 goto 7799",
+        "778 from 10.78.0.0/16 to 10.77.0.0/16 goto 7799",
+        "778 from 10.78.0.0/16 to 10.78.0.0/16 goto 7799",
+        "779 iif eth0 goto 7790",
+    ];
+    assert_eq!(lines(false), closed);
+    let open = lines(true);
+    assert!(open.contains(&"7790 from 10.77.0.0/16 goto 7799".to_owned()), "{open:?}");
+    assert!(open.contains(&"7790 to 10.77.0.0/16 goto 7799".to_owned()));
+    let rules = GuardRule::of_all("eth0", &fabric, &networks, true);
+    assert_eq!(GuardRule::closed(&rules), GuardRule::of_all("eth0", &fabric, &networks, false));
+    let plain: BTreeSet<GuardRule> = GuardRule::of("eth0", &fabric).collect();
+    assert_eq!(GuardRule::of_all("eth0", &fabric, &[], false), plain);
+    assert_eq!(GuardRule::closed(&plain), plain);
+    for rule in rules {
+        assert_eq!(GuardRule::of_parts(&rule.parts()), Some(rule.clone()));
+        let other = GuardParts { icmp: true, ..rule.parts() };
+        assert_eq!(GuardRule::of_parts(&other), None);
+    }
 }

@@ -8,7 +8,7 @@ use tresse_base::id::NodeId;
 use tresse_base::kernel::{ALIAS_PREFIX, NODE_INTERFACE};
 use tresse_base::units::Prefix;
 use tresse_plan::Plan;
-use tresse_reconcile::{GuardRule, LinkKind, Wanted, WantedLink};
+use tresse_reconcile::{GuardRule, LinkKind, Wanted, WantedLink, force_forwarding};
 use tresse_topology::cluster::{Addressing, Nic};
 
 /// Adds a NIC that carries untagged frames: its addresses, its MTU in bytes and its sysctls.
@@ -34,19 +34,31 @@ pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32)
         prefix.len < host && own.iter().any(|own| own.is_ipv4() == prefix.address.is_ipv4())
     });
     wanted.unreachable.extend(prefixes);
+    // Without a route of its own to what is behind it a node must not send there by a default route either.
+    wanted.networks = plan.networks().collect();
+    wanted.unreachable.extend(&wanted.networks);
+    wanted.behind = plan.behind(node);
+    wanted.open = plan.cluster().nodes.iter().any(|node| node.gateway);
     for family in ["ipv4", "ipv6"].into_iter().filter(|family| *family == "ipv4" || ipv6) {
         set(wanted, format!("net/{family}/fib_multipath_hash_policy"), "1");
     }
 }
 
-/// Adds the rules that keep packets of the fabric inside it, for what arrives by an interface. A gateway has none: it
-/// routes between the fabric and other networks.
-pub(super) fn guard(wanted: &mut Wanted, plan: &Plan, node: NodeId, interface: &str) {
-    if !plan.cluster().node(node).gateway {
-        let Addressing { nodes, nics, .. } = &plan.cluster().addressing;
-        let prefixes: Vec<Prefix> = nodes.iter().chain(nics).copied().collect();
-        wanted.guard.extend(GuardRule::of(interface, &prefixes));
+/// Makes the kernel forward what arrives by an interface, and adds the rules that keep packets of the fabric inside it and
+/// what is behind nodes. Never for `all` interfaces, but for IPv6 before Linux 6.17, as reconciling decides (K7).
+pub(super) fn forward(wanted: &mut Wanted, plan: &Plan, node: NodeId, interface: &str) {
+    let own = &plan.addresses().node[node.index()];
+    if own.iter().any(IpAddr::is_ipv4) {
+        set(wanted, format!("net/ipv4/conf/{interface}/forwarding"), "1");
     }
+    if own.iter().any(IpAddr::is_ipv6) {
+        set(wanted, force_forwarding(interface), "1");
+    }
+    let Addressing { nodes, nics, .. } = &plan.cluster().addressing;
+    let fabric: Vec<Prefix> = nodes.iter().chain(nics).copied().collect();
+    let networks: Vec<Prefix> = plan.networks().collect();
+    let is_open = plan.cluster().nodes.iter().any(|node| node.gateway);
+    wanted.guard.extend(GuardRule::of_all(interface, &fabric, &networks, is_open));
 }
 
 /// Adds the sysctls of a VLAN interface. Nothing else uses such an interface.

@@ -29,7 +29,7 @@ use tresse_base::id::NodeId;
 use tresse_base::units::Prefix;
 use tresse_plan::{NodeRoutes, Plan};
 use tresse_reconcile::{
-    METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Wanted, WantedNeighbour, WantedRoute, force_forwarding,
+    METRIC_BACKUP, METRIC_PRIMARY, Nexthop, Wanted, WantedNeighbour, WantedRoute,
 };
 use tresse_topology::cluster::{AddressLayout, TopologyShape};
 use tresse_topology::pmesh::Encoding;
@@ -93,17 +93,10 @@ impl Builder<'_> {
         let nics = &plan.cluster().node(self.node).nics;
         for (nic, addresses) in nics.iter().zip(&plan.addresses().nic[self.node.index()]) {
             host::add_nic(&mut self.wanted, nic, addresses, self.mtu, ipv6);
-            host::guard(&mut self.wanted, plan, self.node, &nic.name);
-            // Never `all`, but for IPv6 before Linux 6.17, as reconciling decides (K7).
-            let conf = format!("net/ipv4/conf/{}", nic.name);
-            if plan.addresses().node[self.node.index()].iter().any(IpAddr::is_ipv4) {
-                host::set(&mut self.wanted, format!("{conf}/forwarding"), "1");
-            }
+            host::forward(&mut self.wanted, plan, self.node, &nic.name);
             // A packet that is sent back may arrive through the node that sent it.
-            host::set(&mut self.wanted, format!("{conf}/accept_local"), "1");
-            if ipv6 {
-                host::set(&mut self.wanted, force_forwarding(&nic.name), "1");
-            }
+            let accept_local = format!("net/ipv4/conf/{}/accept_local", nic.name);
+            host::set(&mut self.wanted, accept_local, "1");
         }
         host::add_node(&mut self.wanted, plan, self.node, self.mtu);
     }

@@ -48,7 +48,7 @@ fn node(layout: &Layout, names: &Names, id: NodeId) -> Node {
         }
     };
     let nics = layout.nic_names(id).into_iter().enumerate().map(nic).collect();
-    Node { name: names.of(id.0), nics, transit: true, gateway: false, machine: None }
+    Node::new(names.of(id.0), nics)
 }
 
 #[cfg(test)]

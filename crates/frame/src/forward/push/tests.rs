@@ -1,5 +1,7 @@
 //! What a source sends by its bytes, every reason, how flows spread, and segments beside the packet.
 
+use std::net::IpAddr;
+
 use pnet::packet::ip::IpNextHeaderProtocol;
 use pnet::packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
 use pnet::packet::ipv6::{Ipv6Packet, MutableIpv6Packet};
@@ -262,4 +264,37 @@ proptest! {
         }
         pushed(Ttl::Keep, if v6 { 40 } else { 20 }, size, &packet);
     }
+}
+
+#[test]
+fn what_is_behind_a_destination_takes_its_paths() {
+    let nics = [TableNic { mac: own(0), mtu_bytes: 1500, neighbours: Vec::new() }];
+    let to: [IpAddr; 2] = ["10.77.0.2", "10.77.0.3"].map(|to| to.parse().unwrap());
+    let path = |label: u32| LabelPath {
+        nic: 0,
+        vid: None,
+        mac: peer(0),
+        labels: vec![Label(label)],
+        weight: 1,
+    };
+    let routes = [(to[0], vec![path(17)]), (to[1], vec![path(18)])];
+    let network = |prefix: &str, to| (prefix.parse().unwrap(), to);
+    let elsewhere = "10.77.0.9".parse().unwrap();
+    let table = PushTable::new(&nics, routes, Ttl::Propagate).unwrap().with_networks([
+        network("192.168.1.0/24", to[0]),
+        network("192.168.3.0/24", elsewhere),
+        network("0.0.0.0/0", to[1]),
+    ]);
+    let path_to = |dst: [u8; 4]| {
+        let mut packet = ipv4(1, 17, &[0; 8]);
+        packet[16..20].copy_from_slice(&dst);
+        table.push(&packet).map(|push| push.path())
+    };
+    assert_eq!(path_to([10, 77, 0, 2]), Ok(0));
+    assert_eq!(path_to([192, 168, 1, 200]), Ok(0));
+    for everywhere in [[192, 168, 2, 1], [192, 168, 3, 1], [8, 8, 8, 8], [192, 168, 0, 255]] {
+        assert_eq!(path_to(everywhere), Ok(1), "{everywhere:?}");
+    }
+    let closed = PushTable { networks: Vec::new(), ..table.clone() };
+    assert!(closed.push(&ipv4(99, 17, &[0; 8])).is_err());
 }

@@ -1,0 +1,45 @@
+//! What is behind nodes: networks that the plan does not cable, which all nodes have routes to.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tresse_base::id::NodeId;
+use tresse_base::units::Prefix;
+use tresse_topology::cluster::Node;
+
+use super::Plan;
+
+impl Plan {
+    /// What is behind other nodes than `of`: each network with the addresses of the nodes that lead there, the first of which
+    /// that can be reached is to be used. Prefixes are behind one node each; behind gateways is everything, but nothing is that
+    /// for a gateway. O(nodes).
+    #[must_use]
+    pub fn behind(&self, of: NodeId) -> BTreeMap<Prefix, Vec<IpAddr>> {
+        let nodes = &self.cluster().nodes;
+        let mut behind = BTreeMap::<Prefix, Vec<IpAddr>>::new();
+        let mut others: Vec<(NodeId, &Node)> =
+            (0..).map(NodeId).zip(nodes).filter(|(id, _)| *id != of).collect();
+        others.sort_by_key(|(id, node)| (node.gateway_order, *id));
+        let to_gateways = !self.cluster().node(of).gateway;
+        for (id, node) in others {
+            for address in &self.addresses().node[id.index()] {
+                let everything = Prefix::host(match address {
+                    IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                    IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+                });
+                let everything = Prefix { len: 0, ..everything };
+                let gateway = (node.gateway && to_gateways).then_some(everything);
+                let family = |prefix: &&Prefix| prefix.address.is_ipv4() == address.is_ipv4();
+                for prefix in node.prefixes.iter().filter(family).copied().chain(gateway) {
+                    behind.entry(prefix).or_default().push(*address);
+                }
+            }
+        }
+        behind
+    }
+
+    /// The networks behind nodes.
+    pub fn networks(&self) -> impl Iterator<Item = Prefix> {
+        self.cluster().nodes.iter().flat_map(|node| &node.prefixes).copied()
+    }
+}

@@ -1,0 +1,108 @@
+//! Routes to what is behind nodes: they are those to the address of a node that leads there, whatever these are now.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use tresse_base::units::Prefix;
+
+use super::{METRIC_BACKUP, METRIC_PRIMARY, Wanted};
+
+impl Wanted {
+    /// For each network behind nodes ([`Wanted::behind`]) the address of the first of its nodes that a route leads to now.
+    #[must_use]
+    pub fn led(&self) -> BTreeMap<Prefix, IpAddr> {
+        let is_reached = |address: &&IpAddr| {
+            let dst = Prefix::host(**address);
+            let metrics = [METRIC_PRIMARY, METRIC_BACKUP];
+            metrics.iter().any(|metric| self.routes.contains_key(&(dst, *metric)))
+                || self.xy.backups.contains_key(&dst)
+        };
+        let first = |nodes: &Vec<IpAddr>| nodes.iter().find(is_reached).copied();
+        self.behind.iter().filter_map(|(prefix, nodes)| Some((*prefix, first(nodes)?))).collect()
+    }
+
+    /// The same kernel state with routes to the networks behind nodes. To everything, behind a gateway, none leads that
+    /// needs table routes: the table of a NIC would take all that arrives by it away from the main table.
+    #[must_use]
+    pub fn followed(mut self) -> Self {
+        for (prefix, node) in self.led() {
+            let dst = Prefix::host(node);
+            for metric in [METRIC_PRIMARY, METRIC_BACKUP] {
+                let route = self.routes.get(&(dst, metric)).cloned();
+                self.routes.extend(route.map(|route| ((prefix, metric), route)));
+            }
+            if prefix.len == 0 {
+                continue;
+            }
+            let backup = self.xy.backups.get(&dst).cloned();
+            self.xy.backups.extend(backup.map(|backup| (prefix, backup)));
+            let nics: Vec<String> = self.nics.keys().cloned().collect();
+            for nic in nics {
+                let nexthop = self.xy.tables.get(&(nic.clone(), dst)).cloned();
+                self.xy.tables.extend(nexthop.map(|nexthop| ((nic, prefix), nexthop)));
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Nexthop, WantedRoute};
+
+    fn wanted() -> Wanted {
+        let mut wanted = Wanted::default();
+        for (node, via) in [("10.77.0.2", "10.78.0.2"), ("10.77.0.3", "10.78.1.2")] {
+            let nexthop = Nexthop {
+                interface: "eth0".into(),
+                via: via.parse().unwrap(),
+                labels: Vec::new(),
+                weight: 1,
+            };
+            let src = "10.77.0.1".parse().unwrap();
+            let route = WantedRoute { src, mtu: 1500, advmss: 1460, nexthops: vec![nexthop] };
+            let dst = Prefix::host(node.parse().unwrap());
+            wanted.routes.insert((dst, METRIC_PRIMARY), route.clone());
+            wanted.xy.backups.insert(dst, route.clone());
+            wanted.nics.insert("eth0".into(), ("02:00:00:00:00:01".parse().unwrap(), 1500));
+            wanted.xy.tables.insert(("eth0".into(), dst), route.nexthops[0].clone());
+        }
+        let nodes = |all: &[&str]| all.iter().map(|node| node.parse().unwrap()).collect();
+        wanted.behind = [
+            ("192.168.1.0/24".parse().unwrap(), nodes(&["10.77.0.2"])),
+            ("0.0.0.0/0".parse().unwrap(), nodes(&["10.77.0.3", "10.77.0.2"])),
+        ]
+        .into();
+        wanted
+    }
+
+    fn via(wanted: &Wanted, dst: &str) -> Option<String> {
+        let key = (dst.parse().unwrap(), METRIC_PRIMARY);
+        wanted.routes.get(&key).map(|route| route.nexthops[0].via.to_string())
+    }
+
+    #[test]
+    fn a_network_is_reached_as_its_node() {
+        let all = wanted().followed();
+        assert_eq!(via(&all, "192.168.1.0/24").as_deref(), Some("10.78.0.2"));
+        assert_eq!(via(&all, "0.0.0.0/0").as_deref(), Some("10.78.1.2"));
+        let prefix: Prefix = "192.168.1.0/24".parse().unwrap();
+        assert!(all.xy.backups.contains_key(&prefix));
+        assert!(all.xy.tables.contains_key(&("eth0".into(), prefix)));
+        assert!(!all.xy.tables.keys().any(|(_, dst)| dst.len == 0));
+    }
+
+    #[test]
+    fn the_next_gateway_leads_where_the_first_is_cut_off() {
+        let mut all = wanted();
+        let first = Prefix::host("10.77.0.3".parse().unwrap());
+        all.routes.remove(&(first, METRIC_PRIMARY));
+        all.xy.backups.remove(&first);
+        let of_first = all.clone().followed();
+        assert_eq!(via(&of_first, "0.0.0.0/0").as_deref(), Some("10.78.0.2"));
+        all.routes.clear();
+        all.xy.backups.clear();
+        assert_eq!(via(&all.followed(), "0.0.0.0/0"), None);
+    }
+}

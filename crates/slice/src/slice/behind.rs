@@ -1,0 +1,172 @@
+//! Packets to networks behind nodes, looked up and judged as kernels would by what slices install.
+
+use std::net::IpAddr;
+
+use tresse_base::id::NodeId;
+use tresse_base::units::Prefix;
+use tresse_plan::Plan;
+use tresse_reconcile::{GuardAction, GuardParts, GuardRule, METRIC_PRIMARY, Nexthop, Wanted};
+use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
+
+use super::Slice;
+
+fn address(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// A fabric with a network behind each second node.
+fn plan(kind: TopologyShape, change: impl FnOnce(&mut Cluster)) -> Plan {
+    let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
+    for (k, node) in cluster.nodes.iter_mut().enumerate().step_by(2) {
+        node.prefixes = vec![format!("192.168.{k}.0/24").parse().unwrap()];
+    }
+    change(&mut cluster);
+    Plan::build(cluster).unwrap()
+}
+
+fn installed(plan: &Plan) -> Vec<Wanted> {
+    let nodes = (0..plan.cluster().nodes.len()).map(NodeId::from);
+    nodes.map(|node| Slice::of(plan, node).without_daemon()).collect()
+}
+
+/// Do the policy rules let a packet on that arrived by a NIC?
+fn passes(wanted: &Wanted, came: &str, from: IpAddr, to: IpAddr) -> bool {
+    let mut rules: Vec<GuardParts> = wanted.guard.iter().map(GuardRule::parts).collect();
+    rules.sort_by_key(|rule| rule.priority);
+    let matches = |rule: &GuardParts| {
+        rule.ipv4 == from.is_ipv4()
+            && rule.from.is_none_or(|prefix| prefix.contains(from))
+            && rule.to.is_none_or(|prefix| prefix.contains(to))
+            && rule.interface.as_deref().is_none_or(|nic| nic == came)
+    };
+    let mut least = 0;
+    while let Some(rule) = rules.iter().find(|rule| rule.priority >= least && matches(rule)) {
+        match rule.action {
+            GuardAction::Blackhole => return false,
+            GuardAction::Goto(priority) => least = priority,
+            GuardAction::Nop => return true,
+            GuardAction::Table(_) => unreachable!("{rule:?}"),
+        }
+    }
+    true
+}
+
+/// The nexthop by the table for what arrives by a NIC, or else by the main one.
+fn next<'a>(wanted: &'a Wanted, came: Option<&str>, to: IpAddr) -> Option<&'a Nexthop> {
+    let tables = wanted.xy.tables.iter();
+    let of_nic = tables.filter(|((nic, dst), _)| Some(nic.as_str()) == came && dst.contains(to));
+    let of_nic = of_nic.max_by_key(|((_, dst), _)| dst.len).map(|(_, nexthop)| nexthop);
+    let main = wanted.routes.iter().filter(|((dst, _), _)| dst.contains(to));
+    let main = main.max_by_key(|((dst, metric), _)| (dst.len, *metric == METRIC_PRIMARY));
+    of_nic.or_else(|| main.map(|(_, route)| &route.nexthops[0]))
+}
+
+/// The node at which a packet leaves the fabric, or why it does not.
+fn leaves(
+    plan: &Plan,
+    all: &[Wanted],
+    at: usize,
+    from: IpAddr,
+    to: IpAddr,
+) -> Result<usize, String> {
+    let (mut at, mut came) = (at, None::<String>);
+    for _ in 0..=all.len() {
+        let (node, wanted) = (&plan.cluster().nodes[at], &all[at]);
+        if let Some(came) = &came
+            && !passes(wanted, came, from, to)
+        {
+            return Err(format!("{} drops it", node.name));
+        }
+        let is_own = node.prefixes.iter().any(|prefix: &Prefix| prefix.contains(to));
+        let Some(nexthop) = next(wanted, came.as_deref(), to).filter(|_| !is_own) else {
+            let known = is_own || node.gateway;
+            return if known { Ok(at) } else { Err(format!("{} has no route", node.name)) };
+        };
+        let receives = |wanted: &Wanted| {
+            let of = wanted.addresses.iter().find(|(_, address)| *address == nexthop.via);
+            of.map(|(nic, _)| nic.clone())
+        };
+        let (there, nic) =
+            all.iter().enumerate().find_map(|(k, w)| Some((k, receives(w)?))).unwrap();
+        (at, came) = (there, Some(nic));
+    }
+    Err("it circles".into())
+}
+
+fn kinds() -> [TopologyShape; 4] {
+    [
+        TopologyShape::Ring { nodes: 6 },
+        TopologyShape::DirectTorus { dims: vec![3, 3] },
+        TopologyShape::Pmesh { dims: vec![3, 3], grow_to: vec![3, 3], lines_per_switch: 1 },
+        TopologyShape::FullMesh { nodes: 4 },
+    ]
+}
+
+#[test]
+fn networks_behind_nodes_are_reached_from_everywhere_inside() {
+    for kind in kinds() {
+        let plan = plan(kind, |_| {});
+        let all = installed(&plan);
+        for (from, to) in plan.pairs().filter(|(_, to)| to.index().is_multiple_of(2)) {
+            let dst = address(&format!("192.168.{}.7", to.0));
+            let mut sources = plan.addresses().node[from.index()].clone();
+            sources.extend(plan.addresses().nic[from.index()].iter().flatten());
+            if from.index().is_multiple_of(2) {
+                sources.push(address(&format!("192.168.{}.9", from.0)));
+            }
+            for src in sources {
+                let found = leaves(&plan, &all, from.index(), src, dst);
+                assert_eq!(found, Ok(to.index()), "{src} at {from:?} to {dst}");
+            }
+            // Nothing else is let on: neither from elsewhere nor to there.
+            let outside = address("8.8.8.8");
+            let nics = &plan.cluster().nodes[to.index()].nics;
+            for nic in nics {
+                let wanted = &all[to.index()];
+                assert!(!passes(wanted, &nic.name, outside, dst));
+                assert!(!passes(wanted, &nic.name, dst, outside));
+            }
+        }
+    }
+}
+
+#[test]
+fn gateways_are_used_in_their_order() {
+    for kind in kinds() {
+        let plan = plan(kind, |cluster| {
+            cluster.nodes[3].gateway = true;
+            cluster.nodes[1].gateway = true;
+            cluster.nodes[1].gateway_order = 1;
+        });
+        let all = installed(&plan);
+        let far = address("203.0.113.9");
+        for (node, of) in (0..).zip(&plan.addresses().node) {
+            let first = if node == 1 { 1 } else { 3 };
+            // On a line the packet may come by the other gateway, which sends it out.
+            let found = leaves(&plan, &all, node, of[0], far).unwrap();
+            assert!(found == first || found == 1, "n{node}: n{found}");
+            assert_eq!(
+                all[node].behind.keys().any(|prefix| prefix.len == 0),
+                node != 1 && node != 3
+            );
+        }
+        // From anywhere to the fabric, and out of it; but nothing that does not concern it.
+        for nic in &plan.cluster().nodes[0].nics {
+            let (wanted, own) = (&all[0], plan.addresses().node[2][0]);
+            assert!(passes(wanted, &nic.name, far, own) && passes(wanted, &nic.name, own, far));
+            assert!(!passes(wanted, &nic.name, far, address("8.8.8.8")));
+        }
+    }
+}
+
+/// A node whose own default route leads elsewhere must not send there what is for a gateway.
+#[test]
+fn what_is_for_a_gateway_can_be_kept_in() {
+    let plan = plan(TopologyShape::Ring { nodes: 6 }, |cluster| cluster.nodes[3].gateway = true);
+    let mut wanted = installed(&plan).swap_remove(1);
+    wanted.guard = GuardRule::closed(&wanted.guard);
+    let (own, far) = (plan.addresses().node[0][0], address("203.0.113.9"));
+    assert!(!passes(&wanted, "eth0", own, far) && !passes(&wanted, "eth0", far, own));
+    assert!(passes(&wanted, "eth0", own, address("192.168.2.1")));
+    assert!(passes(&wanted, "eth0", address("192.168.2.1"), address("192.168.4.1")));
+}
