@@ -36,7 +36,7 @@ pub struct Probe {
     #[arg(long)]
     light: bool,
     /// The share of what is promised, or was there before, below which throughput is slow.
-    #[arg(long, default_value_t = 0.8)]
+    #[arg(long, default_value_t = 0.8, value_parser = share)]
     least: f64,
     /// The file of an earlier run, to compare with; written if it is not there and all is ok. Default: beside the cluster file,
     /// with `probe.json` for `toml`.
@@ -48,6 +48,11 @@ pub struct Probe {
     /// Load the fabric without asking, also if it is in use.
     #[arg(long, short)]
     yes: bool,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if share > 0.0 && share <= 1.0 { Ok(share) } else { Err("more than 0, and 1 at most".into()) }
 }
 
 /// The last object of `--json`.
@@ -83,6 +88,13 @@ impl Probe {
         };
         let names: BTreeSet<String> = self.fleet.nodes(plan.cluster())?.into_iter().collect();
         let targets = Targets::of(&plan, |node| names.contains(&plan.cluster().node(node).name));
+        if targets.all().next().is_none() {
+            let words = "nothing joins the nodes that are left: name fewer in --except";
+            return Err(Failure::new(Code::Usage, words));
+        }
+        if self.keep {
+            input::replaceable(&path)?;
+        }
         let agents = self.agents(&plan, &names)?;
         let failed = |(node, error): (String, AgentError)| self.failure(&plan, &node, &error);
         let in_use = busy(&plan, &agents).map_err(failed)?;
@@ -112,10 +124,17 @@ impl Probe {
         blame(targets.all(), &mut findings);
         let worst = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Ok);
         report(&plan, &findings, worst, began.elapsed().as_secs(), json)?;
-        if self.keep || (baseline.is_none() && worst == Verdict::Ok && seconds > 0) {
-            let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |at| at.as_secs());
-            let text = serde_json::to_string(&Baseline::of(fabric, at, &findings))
-                .map_err(|error| Failure::new(Code::Fault, error))?;
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |at| at.as_secs());
+        let measured = Baseline::of(fabric, at, &findings);
+        // A part of the fabric would be compared for good, and the rest never.
+        let is_whole = names.len() == plan.cluster().nodes.len() && seconds > 0;
+        let (kept, adds) = match baseline {
+            Some(earlier) if !self.keep => measured.after(earlier),
+            _ => (measured, true),
+        };
+        if self.keep || (adds && is_whole && worst == Verdict::Ok) {
+            let text =
+                serde_json::to_string(&kept).map_err(|error| Failure::new(Code::Fault, error))?;
             input::replace(&path, text + "\n")?;
             fail::say(&format!("wrote {}, with which later runs are compared", path.display()));
         }
@@ -159,10 +178,10 @@ impl Probe {
             return Ok(true);
         }
         let what = format!(
-            "{} and {} are loaded for {} s each, and then {} at once",
-            count(targets.cables.len(), "cable or path"),
-            count(targets.through.len(), "way through a node").replace("nodes", "node"),
+            "will load for {} s each: cables or paths {}, ways through nodes {}; then {} at once",
             self.seconds,
+            targets.cables.len(),
+            targets.through.len(),
             count(targets.together.len(), "pair"),
         );
         if !std::io::stdin().is_terminal() {

@@ -39,8 +39,6 @@ pub struct Index {
     /// Where detours are used as they are needed: the wires that paths of this node cross, and their rates in bits a second.
     #[serde(default)]
     pub(super) rates: Vec<(Crossing, u64)>,
-    /// Does this node route between the fabric and other networks?
-    pub(super) is_gateway: bool,
     /// The parts that operators may name.
     pub(super) parts: FabricParts,
     /// Node and NIC index by MAC address, sorted.
@@ -99,7 +97,6 @@ impl Index {
         nics.sort_unstable();
         let mut index = Self {
             remaining: Remaining::of(cluster).filter(|_| cluster.routing.paths > 1),
-            is_gateway: cluster.node(node).gateway,
             parts: FabricParts::of(cluster, plan.graph()),
             nics,
             ..Self::default()

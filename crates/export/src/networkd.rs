@@ -208,6 +208,7 @@ fn guard(rule: &GuardRule, routes: &mut BTreeMap<String, String>) {
     };
     match rule {
         GuardRule::Resume { .. }
+        | GuardRule::Past { .. }
         | GuardRule::Enter { .. }
         | GuardRule::Source { .. }
         | GuardRule::DropOutside { .. }
@@ -217,7 +218,7 @@ fn guard(rule: &GuardRule, routes: &mut BTreeMap<String, String>) {
         GuardRule::Local { .. } | GuardRule::Hide { .. } | GuardRule::Icmp { .. } => {}
         GuardRule::Pass { from, to } => pass(format!("From={from}\nTo={to}")),
         GuardRule::Out { from } => pass(format!("From={from}")),
-        GuardRule::In { to } => pass(format!("To={to}")),
+        GuardRule::In { to } | GuardRule::Into { to } => pass(format!("To={to}")),
         GuardRule::Drop { interface, .. } => {
             let text = routes.entry(interface.clone()).or_default();
             line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nIncomingInterface={interface}");

@@ -35,6 +35,15 @@ impl Baseline {
         Self { format: FORMAT, fabric: fabric.to_owned(), at, targets: targets.collect() }
     }
 
+    /// The same, with what an earlier one has instead, where that has something; whether that adds to the earlier one.
+    #[must_use]
+    pub fn after(mut self, earlier: Self) -> (Self, bool) {
+        let had = earlier.targets.len();
+        self.targets.extend(earlier.targets);
+        let adds = self.targets.len() > had;
+        (self, adds)
+    }
+
     /// Reads the text of a file.
     ///
     /// # Errors
@@ -93,6 +102,10 @@ mod tests {
         assert_eq!(read.find(Kind::Cable, "a"), Some(earlier));
         assert_eq!((read.find(Kind::Cable, "b"), read.find(Kind::Through, "a")), (None, None));
         assert!(Baseline::read(&text, "ring-5").unwrap_err().contains("of the fabric `ring-4`"));
+        let more =
+            Baseline::of("ring-4", 8, &[finding("a", Verdict::Ok), finding("c", Verdict::Ok)]);
+        let (both, adds) = more.clone().after(read.clone());
+        assert!(adds && both.find(Kind::Cable, "c").is_some() && !more.after(both).1);
         let other = text.replace("\"format\":1", "\"format\":2");
         assert!(Baseline::read(&other, "ring-4").unwrap_err().contains("format is 2"));
         assert!(Baseline::read("{", "ring-4").is_err());

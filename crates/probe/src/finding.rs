@@ -101,6 +101,8 @@ impl Finding {
         let small = measured.largest.filter(|largest| largest.is_none_or(|of| of < target.mtu));
         let judge = Judge { plan, target, measured };
         let (verdict, cause) = match (measured.asked, lost) {
+            // Its node does not use such a NIC at all.
+            (Some((_, 0)), _) if judge.small_nic().is_some() => (Verdict::Mtu, judge.small_nic()),
             (Some((_, 0)), _) => (Verdict::Silent, Some(judge.silent())),
             (_, Some(lost)) if lost > 0 => (Verdict::Lossy, Some(judge.lossy())),
             _ if small.is_some() => (Verdict::Mtu, Some(judge.mtu(small.flatten()))),
@@ -133,8 +135,8 @@ impl Finding {
     }
 }
 
-/// Blames what is not ok on the way of others: a way through a node, or a pair at once, is slow or silent where a cable
-/// of it is. `targets` and `findings` are in the same order.
+/// Blames what is not ok on the way of others: a way through a node, or a pair at once, is slow where a cable of it is, and was
+/// not measured where one is silent. `targets` and `findings` are in the same order.
 pub fn blame<'a>(targets: impl Iterator<Item = &'a Target>, findings: &mut [Finding]) {
     let targets: Vec<&Target> = targets.take(findings.len()).collect();
     let is_bad = |finding: &Finding| finding.verdict > Verdict::Unknown;
@@ -145,17 +147,23 @@ pub fn blame<'a>(targets: impl Iterator<Item = &'a Target>, findings: &mut [Find
         .map(|(target, finding)| (*target, finding.verdict))
         .collect();
     for (target, finding) in targets.iter().zip(findings) {
-        if !matches!(target.kind, Kind::Through | Kind::Together) || !is_bad(finding) {
+        if !matches!(target.kind, Kind::Through | Kind::Together) {
             continue;
         }
         let mut way = vec![target.a.node];
         way.extend(&target.by);
         way.push(target.b.node);
-        let crosses = |cable: &Target| {
+        let crosses = |(cable, _): &&(&Target, Verdict)| {
             let ends = [cable.a.node, cable.b.node];
-            way.windows(2).any(|hop| hop == ends || (hop[1], hop[0]) == (ends[0], ends[1]))
+            way.windows(2).any(|hop| hop == ends || [hop[1], hop[0]] == ends)
         };
-        if let Some((cable, verdict)) = bad.iter().find(|(cable, _)| crosses(cable)) {
+        let crossed: Vec<_> = bad.iter().filter(crosses).collect();
+        let silent = crossed.iter().find(|(_, verdict)| *verdict == Verdict::Silent);
+        if let Some((cable, _)) = silent {
+            // What was measured went another way.
+            finding.verdict = Verdict::Unknown;
+            finding.cause = Some(format!("the cable {} on its way is SILENT", cable.name));
+        } else if let Some((cable, verdict)) = crossed.first().filter(|_| is_bad(finding)) {
             let word = verdict.word();
             finding.cause = Some(format!("the cable {} on its way is {word}", cable.name));
         }
@@ -208,19 +216,25 @@ impl Judge<'_> {
         }
     }
 
-    fn mtu(&self, largest: Option<u32>) -> String {
+    /// A NIC at an end whose MTU is less than the plan has.
+    fn small_nic(&self) -> Option<String> {
         let wanted = self.target.mtu;
-        for (name, _, after) in self.nics() {
-            if let Some(mtu) = after.mtu.filter(|mtu| *mtu < wanted) {
-                return format!(
-                    "{name} has an MTU of {mtu}: `ip link set {} mtu {wanted}`",
-                    after.name
-                );
-            }
+        let small = |(name, _, after): (String, _, &NicState)| {
+            let mtu = after.mtu.filter(|mtu| *mtu < wanted)?;
+            let nic = &after.name;
+            Some(format!("{name} has an MTU of {mtu}: `ip link set {nic} mtu {wanted}`"))
+        };
+        self.nics().find_map(small)
+    }
+
+    fn mtu(&self, largest: Option<u32>) -> String {
+        if let Some(cause) = self.small_nic() {
+            return cause;
         }
+        let wanted = self.target.mtu;
         let got = largest.map_or("none".to_owned(), |largest| format!("{largest} bytes"));
         format!(
-            "packets of {wanted} bytes do not get through, {got} do: a switch or NIC between takes no larger frames \
+            "packets of {wanted} bytes do not get through, {got} do: a switch or NIC on the way there or back takes no larger frames \
              (`mtu`, `max_frame`)"
         )
     }
@@ -322,6 +336,11 @@ mod tests {
         assert_eq!(verdict, Verdict::Mtu);
         assert!(cause.contains("has an MTU of 1400"), "{cause}");
         assert!(found(|m| m.largest = Some(None)).1.contains("none do"));
+        let (verdict, cause) = found(|m| {
+            m.asked = Some((100, 0));
+            after(m).mtu = Some(1400);
+        });
+        assert!(verdict == Verdict::Mtu && cause.contains("mtu 1500"), "{cause}");
         let (verdict, cause) = found(|m| {
             m.throughput[0] = Some(90e6);
             after(m).speed = Some(100);

@@ -47,6 +47,14 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Notes once what a node could not do.
+    fn fail(&mut self, plan: &Plan, node: NodeId, error: &AgentError) {
+        let words = format!("{}: {error}", plan.cluster().node(node).name);
+        if !self.errors.contains(&words) {
+            self.errors.push(words);
+        }
+    }
+
     /// Takes what a node answered that was asked for loss or packet size.
     pub(crate) fn hear(&mut self, answer: Answer) {
         match answer {
@@ -122,16 +130,16 @@ pub fn measure(
     let rounds = rounds(&alone);
     for (n, round) in rounds.iter().enumerate() {
         show(&format!("round {} of {}: {} at once", n + 1, rounds.len(), round.len()));
-        light(agents, round, options, &mut measured);
+        light(plan, agents, round, options, &mut measured);
         if options.seconds > 0 {
-            load(agents, round, options, false, &mut measured);
+            load(plan, agents, round, options, false, &mut measured);
             let both = round.iter().copied().filter(|(_, target)| target.kind != Kind::Through);
-            load(agents, &both.collect::<Vec<_>>(), options, true, &mut measured);
+            load(plan, agents, &both.collect::<Vec<_>>(), options, true, &mut measured);
         }
     }
     if options.seconds > 0 && !together.is_empty() {
         show(&format!("{} pairs at once", together.len()));
-        load(agents, &together, options, false, &mut measured);
+        load(plan, agents, &together, options, false, &mut measured);
     }
     let after = look(plan, agents)?;
     let nic = |end: &End| {
@@ -145,7 +153,13 @@ pub fn measure(
 }
 
 /// Loss, round trip and packet size.
-fn light(agents: &Agents, round: &[Numbered<'_>], options: Options, measured: &mut [Measured]) {
+fn light(
+    plan: &Plan,
+    agents: &Agents,
+    round: &[Numbered<'_>],
+    options: Options,
+    measured: &mut [Measured],
+) {
     let echo = |(_, target): &Numbered<'_>| {
         let (from, to) = (target.a.address, target.b.address);
         (target.a.node, Job::Echo { from, to, count: options.requests })
@@ -155,10 +169,10 @@ fn light(agents: &Agents, round: &[Numbered<'_>], options: Options, measured: &m
         (target.a.node, Job::Largest { from, to, most: target.mtu })
     };
     for jobs in [round.iter().map(echo).collect::<Vec<_>>(), round.iter().map(largest).collect()] {
-        for ((at, _), answer) in round.iter().zip(agents.ask_all(&jobs, PATIENCE)) {
+        for ((at, target), answer) in round.iter().zip(agents.ask_all(&jobs, PATIENCE)) {
             match answer {
                 Ok(answer) => measured[*at].hear(answer),
-                Err(error) => measured[*at].errors.push(error.to_string()),
+                Err(error) => measured[*at].fail(plan, target.a.node, &error),
             }
         }
     }
@@ -166,6 +180,7 @@ fn light(agents: &Agents, round: &[Numbered<'_>], options: Options, measured: &m
 
 /// Throughput of these targets at once, from `a` to `b` or `back`. Those that did not answer are left out.
 fn load(
+    plan: &Plan,
     agents: &Agents,
     round: &[Numbered<'_>],
     options: Options,
@@ -187,7 +202,7 @@ fn load(
     let (mut jobs, mut sending) = (Vec::new(), Vec::new());
     for ((at, target), ready) in round.into_iter().zip(agents.ask_all(&servers, PATIENCE)) {
         if let Err(error) = ready {
-            measured[at].errors.push(error.to_string());
+            measured[at].fail(plan, ends(target).1.node, &error);
             continue;
         }
         let (from, to) = ends(target);
@@ -196,13 +211,14 @@ fn load(
         sending.push(at);
     }
     let patience = PATIENCE + Duration::from_secs(options.seconds.into());
-    for (at, answer) in sending.into_iter().zip(agents.ask_all(&jobs, patience)) {
+    let answers = agents.ask_all(&jobs, patience);
+    for ((at, (node, _)), answer) in sending.into_iter().zip(&jobs).zip(answers) {
         match answer {
             Ok(Answer::Sent { bits_per_second, .. }) => {
                 measured[at].throughput[usize::from(back)] = Some(bits_per_second);
             }
-            Ok(other) => measured[at].errors.push(unexpected(&other).to_string()),
-            Err(error) => measured[at].errors.push(error.to_string()),
+            Ok(other) => measured[at].fail(plan, *node, &unexpected(&other)),
+            Err(error) => measured[at].fail(plan, *node, &error),
         }
     }
 }

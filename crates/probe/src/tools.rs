@@ -107,7 +107,12 @@ pub(crate) fn serve(at: IpAddr, port: u16) -> Result<std::process::Child, String
             _ => {
                 let _ = child.kill();
                 let output = child.wait_with_output().map_err(|error| error.to_string())?;
-                return Err(format!("`iperf3`: {}", last_line(&text(&output.stderr))));
+                let errors = text(&output.stderr);
+                let first = errors.lines().find(|line| !line.trim().is_empty());
+                return Err(format!(
+                    "`iperf3`, port {port} of {at}: {}",
+                    first.unwrap_or("it ended")
+                ));
             }
         }
     }
@@ -216,7 +221,9 @@ fn read(from: &mut Option<impl io::Read>) -> Vec<u8> {
 
 fn absent(name: &str, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => format!("`{name}` is not installed"),
+        io::ErrorKind::NotFound => {
+            format!("`{name}` is not installed (Debian: iputils-ping, iperf3)")
+        }
         _ => format!("cannot start `{name}`: {error}"),
     }
 }

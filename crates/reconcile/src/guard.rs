@@ -43,13 +43,16 @@
 //! 7796: from all iif eth0 blackhole
 //! ```
 //!
-//! Where there is a gateway one of the two is enough:
+//! On a gateway one of the two is enough, and the rules of others are asked as ever:
 //!
 //! ```text
-//! 7790: from 10.77.0.0/16 goto 7799
-//! 7790: from all to 10.77.0.0/16 goto 7799
-//! 7791: from all iif eth0 blackhole
+//! 777: from 10.77.0.0/16 goto 780
+//! 777: from all to 10.77.0.0/16 goto 780
+//! 779: from all iif eth0 blackhole
+//! 780: from all nop
 //! ```
+//!
+//! What is behind another node gets what comes by a gateway (778, `from all to 192.168.10.0/24 goto 7799`).
 //!
 //! The rules stay when the daemon dies. Without the last one the kernel skips those that lead to it, and drops all
 //! that is to be forwarded.
@@ -66,6 +69,11 @@ use tresse_base::units::Prefix;
 pub enum GuardRule {
     /// FR_ACT_NOP: where passed packets go on, past the rules that drop.
     Resume {
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
+    /// FR_ACT_NOP: where packets from and to inside go on at a gateway.
+    Past {
         /// Does it concern IPv4 packets? Otherwise IPv6.
         ipv4: bool,
     },
@@ -100,6 +108,11 @@ pub enum GuardRule {
     },
     /// FR_ACT_GOTO: passes packets from everywhere to a prefix.
     In {
+        /// FRA_DST.
+        to: Prefix,
+    },
+    /// FR_ACT_GOTO: passes packets from everywhere to a network behind this node, where another one is a gateway.
+    Into {
         /// FRA_DST.
         to: Prefix,
     },
@@ -182,6 +195,8 @@ const LOCAL: u32 = 255;
 impl GuardRule {
     /// Priority of [`GuardRule::Resume`]: the last before the rules of [`super::TABLES`].
     pub const RESUME: u32 = super::TABLES.start - 1;
+    /// Priority of [`GuardRule::Past`]: after the rules that drop.
+    const PAST: u32 = 780;
     /// Priority of the rules for sources: before all others for what arrives.
     const SOURCES: u32 = Self::RESUME - 9;
     /// Priority of the rules for destinations.
@@ -195,9 +210,13 @@ impl GuardRule {
     #[must_use]
     pub fn parts(&self) -> GuardParts {
         let (from, to, interface) = match self {
-            Self::Resume { .. } | Self::Local { .. } | Self::Icmp { .. } => (None, None, None),
+            Self::Resume { .. } | Self::Past { .. } | Self::Local { .. } | Self::Icmp { .. } => {
+                (None, None, None)
+            }
             Self::Source { from } | Self::Out { from } => (Some(*from), None, None),
-            Self::Destination { to } | Self::In { to } => (None, Some(*to), None),
+            Self::Destination { to } | Self::In { to } | Self::Into { to } => {
+                (None, Some(*to), None)
+            }
             Self::Pass { from, to } => (Some(*from), Some(*to), None),
             Self::Enter { interface, .. }
             | Self::Drop { interface, .. }
@@ -210,11 +229,12 @@ impl GuardRule {
         let (priority, action) = match self {
             Self::Hide { .. } => (10, GuardAction::Blackhole),
             Self::Local { .. } => (90, GuardAction::Table(LOCAL)),
-            Self::Pass { .. } => (778, GuardAction::Goto(Self::RESUME)),
+            Self::Pass { .. } | Self::Into { .. } => (778, GuardAction::Goto(Self::RESUME)),
             Self::Drop { .. } => (779, GuardAction::Blackhole),
             Self::Enter { .. } => (779, GuardAction::Goto(Self::SOURCES)),
             Self::Source { .. } => (Self::SOURCES, GuardAction::Goto(Self::DESTINATIONS)),
-            Self::Out { .. } | Self::In { .. } => (Self::SOURCES, GuardAction::Goto(Self::RESUME)),
+            Self::Out { .. } | Self::In { .. } => (777, GuardAction::Goto(Self::PAST)),
+            Self::Past { .. } => (Self::PAST, GuardAction::Nop),
             Self::DropOutside { .. } => (Self::SOURCES + 1, GuardAction::Blackhole),
             Self::Destination { .. } => (Self::DESTINATIONS, GuardAction::Goto(Self::RESUME)),
             Self::DropBeyond { .. } => (Self::DESTINATIONS + 1, GuardAction::Blackhole),
@@ -231,15 +251,20 @@ impl GuardRule {
     pub fn of_parts(parts: &GuardParts) -> Option<Self> {
         let GuardParts { ipv4, priority, from, to, action, .. } = *parts;
         let interface = || parts.interface.clone().unwrap_or_default();
-        let resumes = action == GuardAction::Goto(Self::RESUME);
         let rule = match priority {
             10 => Self::Hide { interface: interface(), address: to?.address },
             90 => Self::Local { ipv4 },
-            778 => Self::Pass { from: from?, to: to? },
+            777 => match from {
+                Some(from) => Self::Out { from },
+                None => Self::In { to: to? },
+            },
+            778 => match from {
+                Some(from) => Self::Pass { from, to: to? },
+                None => Self::Into { to: to? },
+            },
+            Self::PAST => Self::Past { ipv4 },
             779 if action == GuardAction::Blackhole => Self::Drop { interface: interface(), ipv4 },
             779 => Self::Enter { interface: interface(), ipv4 },
-            Self::SOURCES if from.is_none() => Self::In { to: to? },
-            Self::SOURCES if resumes => Self::Out { from: from? },
             Self::SOURCES => Self::Source { from: from? },
             Self::DESTINATIONS => Self::Destination { to: to? },
             Self::RESUME => Self::Resume { ipv4 },
@@ -261,6 +286,7 @@ impl GuardRule {
     pub const fn is_ipv4(&self) -> bool {
         match self {
             Self::Resume { ipv4 }
+            | Self::Past { ipv4 }
             | Self::Drop { ipv4, .. }
             | Self::DropOutside { ipv4, .. }
             | Self::DropBeyond { ipv4, .. }
@@ -272,6 +298,7 @@ impl GuardRule {
             | Self::Source { from: of }
             | Self::Out { from: of }
             | Self::In { to: of }
+            | Self::Into { to: of }
             | Self::Destination { to: of } => of.address.is_ipv4(),
         }
     }
@@ -352,7 +379,7 @@ impl GuardRule {
         })
     }
 
-    /// As [`of`](Self::of), and with networks behind nodes. `open`: there is a gateway, behind which is everything.
+    /// As [`of`](Self::of), and with networks behind nodes. `open`: the node is a gateway, behind which is everything.
     #[must_use]
     pub fn of_all(
         interface: &str,
@@ -360,45 +387,30 @@ impl GuardRule {
         networks: &[Prefix],
         open: bool,
     ) -> BTreeSet<Self> {
-        let rules: BTreeSet<Self> = Self::of(interface, prefixes).collect();
+        let mut rules: BTreeSet<Self> = Self::of(interface, prefixes).collect();
         if networks.is_empty() && !open {
             return rules;
         }
         let families = rules.iter().filter(|rule| matches!(rule, Self::Resume { .. }));
         let families: Vec<bool> = families.map(Self::is_ipv4).collect();
-        let mut all: BTreeSet<Self> =
-            rules.into_iter().filter(|rule| !matches!(rule, Self::Drop { .. })).collect();
-        for &ipv4 in &families {
-            let interface = || interface.to_owned();
-            all.insert(Self::Enter { interface: interface(), ipv4 });
-            all.insert(Self::DropOutside { interface: interface(), ipv4 });
-            let beyond = Self::DropBeyond { interface: interface(), ipv4 };
-            all.extend((!open).then_some(beyond));
-        }
         let inside = prefixes.iter().chain(networks).copied();
         let inside = Prefix::merged(inside.filter(|p| families.contains(&p.address.is_ipv4())));
-        all.extend(inside.into_iter().flat_map(|prefix| match open {
-            true => [Self::Out { from: prefix }, Self::In { to: prefix }],
-            false => [Self::Source { from: prefix }, Self::Destination { to: prefix }],
-        }));
-        all
-    }
-
-    /// The rules without what a gateway opens: packets to elsewhere are dropped.
-    #[must_use]
-    pub fn closed(rules: &BTreeSet<Self>) -> BTreeSet<Self> {
-        let is_open = rules.iter().any(|rule| matches!(rule, Self::Out { .. }));
-        let closed = rules.iter().cloned().flat_map(|rule| match rule {
-            Self::Out { from } => vec![Self::Source { from }],
-            Self::In { to } => vec![Self::Destination { to }],
-            Self::Enter { interface, ipv4 } if is_open => {
-                vec![
-                    Self::DropBeyond { interface: interface.clone(), ipv4 },
-                    Self::Enter { interface, ipv4 },
-                ]
-            }
-            other => vec![other],
-        });
-        closed.collect()
+        if open {
+            rules.retain(|rule| matches!(rule, Self::Drop { .. }));
+            rules.extend(families.into_iter().map(|ipv4| Self::Past { ipv4 }));
+            let both = |of| [Self::Out { from: of }, Self::In { to: of }];
+            rules.extend(inside.into_iter().flat_map(both));
+            return rules;
+        }
+        rules.retain(|rule| !matches!(rule, Self::Drop { .. }));
+        for ipv4 in families {
+            let interface = || interface.to_owned();
+            rules.insert(Self::Enter { interface: interface(), ipv4 });
+            rules.insert(Self::DropOutside { interface: interface(), ipv4 });
+            rules.insert(Self::DropBeyond { interface: interface(), ipv4 });
+        }
+        let both = |of| [Self::Source { from: of }, Self::Destination { to: of }];
+        rules.extend(inside.into_iter().flat_map(both));
+        rules
     }
 }

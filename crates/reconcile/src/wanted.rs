@@ -55,7 +55,7 @@ pub struct Wanted {
     /// All networks behind nodes, also behind this one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub networks: BTreeSet<Prefix>,
-    /// Is there a gateway, so that packets of the fabric may go anywhere?
+    /// Is this node a gateway, by which packets of the fabric may go anywhere?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
     /// Are routes to single nodes folded into prefixes when they are installed ([`Wanted::folded`])?

@@ -15,19 +15,30 @@ pub(super) fn notes(plan: &Plan) -> Vec<Finding> {
     let owned = owners.first().map(|first| {
         let networks: usize = owners.iter().map(|node| node.prefixes.len()).sum();
         let message = format!(
-            "{networks} networks are behind {} nodes, this one first: all others reach them as they reach these, and lose \
-             them with these",
+            "networks behind nodes: {networks}, nodes: {}, this one first. All others reach them as they reach these, and lose them \
+             with these",
             owners.len()
         );
         Finding { kind: "networks", object: first.name.clone(), message }
     });
     let led = gateways.first().map(|first| {
         let order: Vec<&str> = gateways.iter().map(|node| node.name.as_str()).collect();
-        let message = format!(
-            "nodes without a default route of their own use the first of these gateways that they can reach: {}",
-            order.join(", ")
-        );
-        Finding { kind: "gateways", object: first.name.clone(), message }
+        let (kind, message) = match plan.node_routes() {
+            Some(_) => (
+                "not-used",
+                "gateway = true makes no routes where nodes route, it only lets packets of the fabric out there: route to \
+                 other networks by hand"
+                    .to_owned(),
+            ),
+            None => (
+                "gateways",
+                format!(
+                    "nodes without a default route of their own use the first of these gateways that they can reach: {}",
+                    order.join(", ")
+                ),
+            ),
+        };
+        Finding { kind, object: first.name.clone(), message }
     });
     [owned, led].into_iter().flatten().collect()
 }

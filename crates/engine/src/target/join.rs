@@ -71,13 +71,9 @@ pub(super) fn join(
 }
 
 /// Takes away what drops packets on NICs that a default route of somebody else leaves by: others forward there too, for
-/// containers of this host for instance, and who is on their wire needs no node of the fabric to leave it. What is for
-/// another node that is a gateway must not leave by such a route either.
-pub(super) fn exempt_uplinks(wanted: &mut Wanted, observed: &Observed, is_gateway: bool) {
+/// containers of this host for instance, and who is on their wire needs no node of the fabric to leave it.
+pub(super) fn exempt_uplinks(wanted: &mut Wanted, observed: &Observed) {
     let uplinks = uplinks(observed);
-    if !is_gateway && !uplinks.is_empty() {
-        wanted.guard = GuardRule::closed(&wanted.guard);
-    }
     wanted.guard.retain(|rule| rule.arriving().is_none_or(|nic| !uplinks.contains(nic)));
 }
 

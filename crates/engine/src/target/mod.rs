@@ -66,7 +66,7 @@ pub fn target(plans: &Plans<'_>, settings: &Settings, view: &View) -> Target {
         join::join(&mut wanted, plan.prepared, settings, observed);
     }
     let in_use = || [Some(plans.new), plans.old].into_iter().flatten().map(|plan| plan.prepared);
-    join::exempt_uplinks(&mut wanted, observed, in_use().any(|plan| plan.index.is_gateway));
+    join::exempt_uplinks(&mut wanted, observed);
     let behind = GuardRule::behind(&wanted.guard, &settings.forward_to);
     wanted.guard.extend(behind);
     isolate::isolate(&mut wanted, in_use(), settings, view);
@@ -83,7 +83,7 @@ pub fn whole(prepared: &Prepared, settings: &Settings, view: &View) -> Wanted {
     let (observed, guarded) = (&view.observed, &view.guarded);
     let mut wanted = able::able(all(prepared, settings.engines), observed, guarded);
     join::join(&mut wanted, prepared, settings, observed);
-    join::exempt_uplinks(&mut wanted, observed, prepared.index.is_gateway);
+    join::exempt_uplinks(&mut wanted, observed);
     isolate::isolate(&mut wanted, [prepared].into_iter(), settings, view);
     wanted.followed().folded([])
 }

@@ -58,7 +58,10 @@ fn nodes_do_not_forward_where_nobody_sends_over_them() {
 fn a_gateway_lets_packets_out() {
     let (prepared, host) = host(|cluster| cluster.nodes[1].gateway = true, true);
     let all: Vec<String> = prepared.interfaces.keys().cloned().collect();
-    assert_eq!(forwards(&host), [all, Vec::new()]);
+    // What neither comes from the fabric nor goes there is dropped.
+    assert_eq!(forwards(&host), [all.clone(), all]);
+    let passed = |rule: &GuardRule| matches!(rule, GuardRule::Out { .. } | GuardRule::In { .. });
+    assert_eq!(host.kernel.observed.guard.iter().filter(|rule| passed(rule)).count(), 4);
 }
 
 /// Where nodes route, on the NIC itself.

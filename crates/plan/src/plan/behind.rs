@@ -11,8 +11,8 @@ use super::Plan;
 
 impl Plan {
     /// What is behind other nodes than `of`: each network with the addresses of the nodes that lead there, the first of which
-    /// that can be reached is to be used. Prefixes are behind one node each; behind gateways is everything, but nothing is that
-    /// for a gateway. O(nodes).
+    /// that can be reached is to be used. Prefixes are behind one node each. Behind gateways is everything, but nothing is that for
+    /// a gateway, nor where nodes route: a node on the way would take its own routes to elsewhere. O(nodes).
     #[must_use]
     pub fn behind(&self, of: NodeId) -> BTreeMap<Prefix, Vec<IpAddr>> {
         let nodes = &self.cluster().nodes;
@@ -20,7 +20,7 @@ impl Plan {
         let mut others: Vec<(NodeId, &Node)> =
             (0..).map(NodeId).zip(nodes).filter(|(id, _)| *id != of).collect();
         others.sort_by_key(|(id, node)| (node.gateway_order, *id));
-        let to_gateways = !self.cluster().node(of).gateway;
+        let to_gateways = !self.cluster().node(of).gateway && self.node_routes().is_none();
         for (id, node) in others {
             for address in &self.addresses().node[id.index()] {
                 let everything = Prefix::host(match address {

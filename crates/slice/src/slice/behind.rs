@@ -79,8 +79,7 @@ fn leaves(
         }
         let is_own = node.prefixes.iter().any(|prefix: &Prefix| prefix.contains(to));
         let Some(nexthop) = next(wanted, came.as_deref(), to).filter(|_| !is_own) else {
-            let known = is_own || node.gateway;
-            return if known { Ok(at) } else { Err(format!("{} has no route", node.name)) };
+            return if is_own { Ok(at) } else { Err(format!("{} has no route", node.name)) };
         };
         let receives = |wanted: &Wanted| {
             let of = wanted.addresses.iter().find(|(_, address)| *address == nexthop.via);
@@ -130,43 +129,49 @@ fn networks_behind_nodes_are_reached_from_everywhere_inside() {
     }
 }
 
+/// Where nodes do not route, each node sends to the first gateway by planned paths alone. Where they do, a gateway has no routes.
 #[test]
 fn gateways_are_used_in_their_order() {
-    for kind in kinds() {
-        let plan = plan(kind, |cluster| {
-            cluster.nodes[3].gateway = true;
-            cluster.nodes[1].gateway = true;
-            cluster.nodes[1].gateway_order = 1;
-        });
-        let all = installed(&plan);
-        let far = address("203.0.113.9");
-        for (node, of) in (0..).zip(&plan.addresses().node) {
-            let first = if node == 1 { 1 } else { 3 };
-            // On a line the packet may come by the other gateway, which sends it out.
-            let found = leaves(&plan, &all, node, of[0], far).unwrap();
-            assert!(found == first || found == 1, "n{node}: n{found}");
+    let kinds = [
+        (TopologyShape::Torus { dims: vec![3, 3] }, Strategy::Dor),
+        (TopologyShape::Ring { nodes: 6 }, Strategy::Xy),
+    ];
+    for (kind, strategy) in kinds {
+        let mut cluster = Cluster::generated(kind, 1, 1, strategy, 2);
+        cluster.nodes[3].gateway = true;
+        cluster.nodes[1].gateway = true;
+        cluster.nodes[1].gateway_order = 1;
+        let plan = Plan::build(cluster).unwrap();
+        let everything: Prefix = "0.0.0.0/0".parse().unwrap();
+        for (node, wanted) in installed(&plan).iter().enumerate() {
+            let gateways = [3, 1].map(|gateway| plan.addresses().node[gateway][0]);
+            let expected =
+                (strategy == Strategy::Dor && node != 1 && node != 3).then_some(gateways);
             assert_eq!(
-                all[node].behind.keys().any(|prefix| prefix.len == 0),
-                node != 1 && node != 3
+                wanted.behind.get(&everything).map(Vec::as_slice),
+                expected.as_ref().map(|e| &e[..])
             );
-        }
-        // From anywhere to the fabric, and out of it; but nothing that does not concern it.
-        for nic in &plan.cluster().nodes[0].nics {
-            let (wanted, own) = (&all[0], plan.addresses().node[2][0]);
-            assert!(passes(wanted, &nic.name, far, own) && passes(wanted, &nic.name, own, far));
-            assert!(!passes(wanted, &nic.name, far, address("8.8.8.8")));
+            let route = wanted.routes.get(&(everything, METRIC_PRIMARY));
+            let to_first = wanted.routes.get(&(Prefix::host(gateways[0]), METRIC_PRIMARY));
+            assert_eq!(route, to_first.filter(|_| expected.is_some()));
+            assert_eq!(wanted.open, node == 1 || node == 3);
         }
     }
 }
 
-/// A node whose own default route leads elsewhere must not send there what is for a gateway.
+/// By a gateway: from anywhere to the fabric, and out of it; but nothing that does not concern it. By no other node.
 #[test]
-fn what_is_for_a_gateway_can_be_kept_in() {
+fn a_gateway_lets_out_and_others_do_not() {
     let plan = plan(TopologyShape::Ring { nodes: 6 }, |cluster| cluster.nodes[3].gateway = true);
-    let mut wanted = installed(&plan).swap_remove(1);
-    wanted.guard = GuardRule::closed(&wanted.guard);
-    let (own, far) = (plan.addresses().node[0][0], address("203.0.113.9"));
-    assert!(!passes(&wanted, "eth0", own, far) && !passes(&wanted, "eth0", far, own));
-    assert!(passes(&wanted, "eth0", own, address("192.168.2.1")));
-    assert!(passes(&wanted, "eth0", address("192.168.2.1"), address("192.168.4.1")));
+    let all = installed(&plan);
+    let (own, far) = (plan.addresses().node[2][0], address("203.0.113.9"));
+    let behind = address("192.168.2.7");
+    for nic in ["eth0", "eth1"] {
+        assert!(passes(&all[3], nic, far, own) && passes(&all[3], nic, behind, far));
+        assert!(!passes(&all[3], nic, far, address("8.8.8.8")));
+        for other in [0, 1, 2, 4, 5] {
+            assert!(!passes(&all[other], nic, far, own) && !passes(&all[other], nic, own, far));
+            assert!(passes(&all[other], nic, own, address("192.168.4.1")));
+        }
+    }
 }

@@ -38,7 +38,7 @@ pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32)
     wanted.networks = plan.networks().collect();
     wanted.unreachable.extend(&wanted.networks);
     wanted.behind = plan.behind(node);
-    wanted.open = plan.cluster().nodes.iter().any(|node| node.gateway);
+    wanted.open = plan.cluster().node(node).gateway;
     for family in ["ipv4", "ipv6"].into_iter().filter(|family| *family == "ipv4" || ipv6) {
         set(wanted, format!("net/{family}/fib_multipath_hash_policy"), "1");
     }
@@ -57,8 +57,13 @@ pub(super) fn forward(wanted: &mut Wanted, plan: &Plan, node: NodeId, interface:
     let Addressing { nodes, nics, .. } = &plan.cluster().addressing;
     let fabric: Vec<Prefix> = nodes.iter().chain(nics).copied().collect();
     let networks: Vec<Prefix> = plan.networks().collect();
-    let is_open = plan.cluster().nodes.iter().any(|node| node.gateway);
-    wanted.guard.extend(GuardRule::of_all(interface, &fabric, &networks, is_open));
+    let is_gateway = plan.cluster().node(node).gateway;
+    wanted.guard.extend(GuardRule::of_all(interface, &fabric, &networks, is_gateway));
+    // What comes by a gateway may come from anywhere.
+    if plan.behind(node).keys().any(|prefix| prefix.len == 0) {
+        let own = plan.cluster().node(node).prefixes.iter();
+        wanted.guard.extend(own.map(|to| GuardRule::Into { to: *to }));
+    }
 }
 
 /// Adds the sysctls of a VLAN interface. Nothing else uses such an interface.
