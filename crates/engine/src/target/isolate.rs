@@ -70,8 +70,8 @@ fn addresses<'a>(
         IpAddr::V4(address) => address.is_loopback(),
         IpAddr::V6(address) => address.is_loopback() || address.is_unicast_link_local(),
     };
-    let open = settings.forward_to.iter().chain(&wanted.networks);
-    let open = |address| open.clone().any(|network| network.contains(address));
+    let networks = settings.forward_to.iter().chain(&wanted.networks);
+    let open = |address| networks.clone().any(|network| network.contains(address));
     let all = observed.addresses.keys().map(|(interface, address)| (interface.as_str(), *address));
     all.filter(|(interface, address)| {
         !(ours(interface, *address) || is_own(*address) || open(*address))

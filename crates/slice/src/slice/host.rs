@@ -60,9 +60,9 @@ pub(super) fn forward(wanted: &mut Wanted, plan: &Plan, node: NodeId, interface:
     let is_gateway = plan.cluster().node(node).gateway;
     wanted.guard.extend(GuardRule::of_all(interface, &fabric, &networks, is_gateway));
     // What comes by a gateway may come from anywhere.
-    if plan.behind(node).keys().any(|prefix| prefix.len == 0) {
-        let own = plan.cluster().node(node).prefixes.iter();
-        wanted.guard.extend(own.map(|to| GuardRule::Into { to: *to }));
+    let prefixes = &plan.cluster().node(node).prefixes;
+    if !prefixes.is_empty() && plan.behind(node).keys().any(|prefix| prefix.len == 0) {
+        wanted.guard.extend(prefixes.iter().map(|to| GuardRule::Into { to: *to }));
     }
 }
 
