@@ -176,13 +176,14 @@ fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: ExportOptions) -
         tagged: Vec::new(),
         untagged: Vec::new(),
     };
+    let of_plane = plan.specs().iter().enumerate().filter(|(_, spec)| plan.joins(spec.at, id));
     SwitchConfig {
         switch: id,
         name: switch.name.clone(),
         fabric: cluster.name.clone(),
         generation: plan.generation().into(),
         ports: Vec::new(),
-        vlans: plan.specs().iter().enumerate().map(vlan).collect(),
+        vlans: of_plane.map(vlan).collect(),
         base,
         parking: Vid(1),
         fdb: Vec::new(),

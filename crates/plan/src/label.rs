@@ -52,10 +52,11 @@ pub(crate) fn allocate(paths: &Paths, numbers: Numbers<'_>, lock: &Lock) -> Tran
     let of_source = |s: usize| {
         let mut used = BTreeSet::new();
         for d in (0..nodes).filter(|d| *d != s) {
-            // Where there are no trees, backups have labels too.
-            let of_pair = match paths.direct() {
-                Some(_) => paths.paths(s.into(), d.into()),
-                None => paths.sharing(s.into(), d.into()),
+            // Where there are no trees or several planes, backups have labels too.
+            let of_pair = if paths.direct().is_some() || paths.planes().is_some() {
+                paths.paths(s.into(), d.into())
+            } else {
+                paths.sharing(s.into(), d.into())
             };
             for path in of_pair {
                 used.extend(path.segments.windows(2).map(|pair| (pair[0], pair[1])));

@@ -21,7 +21,7 @@ use tresse_topology::path::{Path, Segment};
 use tresse_topology::vlan::Role;
 
 use self::reflect::{ADAPTIVE_SWITCHES, ThirdSwitches};
-use crate::primaries::Primaries;
+use crate::primaries::{PlaneWays, Primaries};
 use crate::trees::{ALL_TREES, Trees};
 
 /// The most nodes whose paths are all looked at for backup trees that none uses.
@@ -158,6 +158,14 @@ impl Paths {
         if let Some(direct) = &self.direct {
             return direct.carriers(src, dst, self.cluster.routing.paths);
         }
+        if let Some(paths) = self.over_planes(src, dst) {
+            let path = |((weight, segments), rank)| Path {
+                id: PathId { src, dst, rank },
+                weight,
+                segments,
+            };
+            return paths.into_iter().zip(0..self.cluster.routing.paths).map(path).collect();
+        }
         let segments = self.primary(src, dst);
         let (first, last) = (segments[0], segments[segments.len() - 1]);
         let id = PathId { src, dst, rank: 0 };
@@ -206,9 +214,9 @@ impl Paths {
         }
         let mut paths = self.sharing(src, dst);
         for rank in paths.len() as u32..self.cluster.routing.paths {
-            let Some(segment) = self.primaries.backup(&paths) else { break };
+            let Some(segments) = self.primaries.backup(&paths) else { break };
             let id = PathId { src, dst, rank };
-            paths.push(Path { id, weight: 0, segments: smallvec![segment] });
+            paths.push(Path { id, weight: 0, segments });
         }
         paths
     }
@@ -257,5 +265,6 @@ impl Paths {
             || !self.detours.by_pair.is_empty()
             || !self.third_switches.is_empty()
             || self.direct.as_ref().is_some_and(relays)
+            || self.ways.as_ref().is_some_and(PlaneWays::has_relays)
     }
 }

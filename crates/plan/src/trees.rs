@@ -5,6 +5,7 @@ mod backup;
 mod blocks;
 mod keep;
 mod lay;
+mod planes;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -13,15 +14,16 @@ use std::sync::OnceLock;
 use sha2::{Digest, Sha256};
 use tresse_base::id::{NodeId, SwitchId, TreeId};
 use tresse_routing::updown::Order;
-use tresse_routing::{Assignment, Balance, SwitchDemand};
+use tresse_routing::{Assignment, Assignments, Balance, SwitchDemand};
 use tresse_topology::cluster::{Cluster, Nic};
 use tresse_topology::path::Segment;
 use tresse_topology::vlan::{Role, Tree, TreeError, TreeLinks, TreeSpec};
-use tresse_topology::{Channel, Graph, Grid};
+use tresse_topology::{Channel, Graph, Grid, Planes};
 
 use crate::lock;
 
 pub(crate) use backup::ALL_TREES;
+use planes::PlaneTurns;
 use turns::Turns;
 
 /// The VLAN trees of a cluster (VLANs whose links form a spanning tree), and the tree that each ordered pair of
@@ -33,12 +35,14 @@ pub struct Trees {
     /// The grid of the switches, if they form a mesh, torus, hypercube or HyperX.
     pub(crate) grid: Option<Grid>,
     /// The trees that each pair of switches uses.
-    pub(crate) assignment: Assignment,
+    pub(crate) assignment: Assignments,
     /// The node counts that the assignment was balanced for.
     pub(crate) balance: Balance,
     pub(crate) specs: Vec<TreeSpec>,
     /// Where the plan is lossless and not by up*/down* routing, whose paths are legal in any tree: the turns of backups.
     turns: Option<Turns>,
+    /// The planes that the switches form, if several.
+    planes: Option<PlaneTurns>,
     /// By pair of switches and lane: the hops of a route whose tree was left out ([`hops_given_up`](Self::hops_given_up)).
     given_up: BTreeMap<(SwitchId, SwitchId, u32), u32>,
     /// By tree, once it is built.
@@ -64,7 +68,22 @@ impl Trees {
 
     /// Whether a backup may take a path. In a lossless plan the channel dependency graph stays without a cycle.
     pub(crate) fn may_back_up(&self, path: &[Channel]) -> bool {
-        self.turns.as_ref().is_none_or(|turns| turns.allow(path))
+        match &self.planes {
+            Some(planes) => planes.allow(&self.graph, path),
+            None => self.turns.as_ref().is_none_or(|turns| turns.allow(path)),
+        }
+    }
+
+    /// The planes that the switches form, if several.
+    #[must_use]
+    pub fn planes(&self) -> Option<&Planes> {
+        self.planes.as_ref().map(PlaneTurns::planes)
+    }
+
+    /// Whether cables between switches join two of them.
+    #[must_use]
+    pub fn joins(&self, s: SwitchId, d: SwitchId) -> bool {
+        self.planes().is_none_or(|planes| planes.plane(s) == planes.plane(d))
     }
 
     /// The planned cluster.
@@ -98,11 +117,12 @@ impl Trees {
     /// # Errors
     /// The reason why it does not span the switches.
     pub fn try_tree(&self, id: TreeId) -> Result<Tree, TreeError> {
-        self.build(&self.specs[id.index()].links)
+        let spec = &self.specs[id.index()];
+        self.build(&spec.links, spec.at)
     }
 
-    /// Builds the tree with these links.
-    fn build(&self, links: &TreeLinks) -> Result<Tree, TreeError> {
+    /// Builds the tree with these links, from this switch.
+    fn build(&self, links: &TreeLinks, at: SwitchId) -> Result<Tree, TreeError> {
         match (links, &self.grid) {
             (TreeLinks::Lines { center, order }, Some(grid)) => {
                 Ok(Tree::of_lines(grid, &self.graph, center, order))
@@ -116,7 +136,7 @@ impl Trees {
                         (id, link.a.switch.0, link.b.switch.0)
                     })
                     .collect();
-                Tree::of_links(&self.graph, &ends)
+                Tree::of_links(&self.graph, at, &ends)
             }
         }
     }
@@ -139,20 +159,22 @@ impl Trees {
         self.specs.iter().filter(|s| s.role == role).count()
     }
 
-    /// Paths that each ordered pair of switches has beside each other. Its pairs of nodes are spread over them.
+    /// Paths that each ordered pair of switches has beside each other. Its pairs of nodes are spread over them. Of several
+    /// planes the most.
     #[must_use]
-    pub const fn lanes(&self) -> u32 {
+    pub fn lanes(&self) -> u32 {
         self.assignment.lanes()
     }
 
     /// The lane of the frames between two NICs, which their ports decide: what others are on a switch does not matter.
     #[must_use]
-    pub const fn lane(&self, from: &Nic, to: &Nic) -> u32 {
-        if self.lanes() == 1 {
+    pub fn lane(&self, from: &Nic, to: &Nic) -> u32 {
+        let lanes = self.assignment.lanes_at(from.switch);
+        if lanes == 1 {
             return 0;
         }
         let sum = (from.port + to.port).saturating_sub(2);
-        SwitchDemand::lane(self.lanes(), from.switch.0, to.switch.0, sum)
+        SwitchDemand::lane(lanes, from.switch.0, to.switch.0, sum)
     }
 
     /// The tree that primary frames from switch `s` to switch `d` take first on a lane.
@@ -165,20 +187,19 @@ impl Trees {
     /// paths may have several segments.
     #[must_use]
     pub fn primary_trees(&self, s: SwitchId, trees: &mut Vec<TreeId>) -> Option<()> {
-        self.assignment.trees_from(s, self.graph.switches(), trees)
+        self.assignment.one()?.trees_from(s, self.graph.switches(), trees)
     }
 
-    /// Whether primaries may have transit nodes.
-    #[must_use]
-    pub fn has_transit(&self) -> bool {
-        matches!(&self.assignment, Assignment::Updown(updown) if updown.has_transit())
+    /// Whether routes between switches may have transit nodes.
+    pub(crate) fn routes_have_transit(&self) -> bool {
+        self.assignment.has_transit()
     }
 
     /// The up end of every cable, if the strategy uses up*/down* routing.
     #[must_use]
     pub const fn updown_order(&self) -> Option<&Order> {
-        match &self.assignment {
-            Assignment::Updown(updown) => Some(updown.order()),
+        match self.assignment.one() {
+            Some(Assignment::Updown(updown)) => Some(updown.order()),
             _ => None,
         }
     }

@@ -40,7 +40,8 @@ pub(crate) fn build(graph: &Graph, trees: &[Vec<LinkId>]) -> Vec<Tree> {
     let ends = |link: &LinkId| (*link, ends[link.index()].0, ends[link.index()].1);
     let tree = |links: &Vec<LinkId>| {
         let ends: Vec<_> = links.iter().map(ends).collect();
-        Tree::of_links(graph, &ends).expect("every switch but the root has one cable up")
+        Tree::of_links(graph, SwitchId(0), &ends)
+            .expect("every switch but the root has one cable up")
     };
     trees.iter().map(tree).collect()
 }

@@ -19,6 +19,7 @@ pub mod node_routing;
 mod order;
 mod packing;
 mod pdor;
+mod planes;
 pub mod reflect;
 pub mod routes;
 mod shortest;
@@ -32,6 +33,7 @@ pub use detour::DetourSearch;
 use keep::Kept;
 pub use minimal::Minimal;
 use minimal::TreeSet;
+pub use planes::{Assignments, OfPlanes};
 pub use routes::SwitchDemand;
 pub use stp::{StpMethod, least_hops_tree};
 pub use updown::{TreeSegment, Updown};
@@ -108,6 +110,23 @@ pub enum RoutingError {
         /// Another's.
         b: String,
     },
+    /// Detours are not planned over several planes.
+    #[error(
+        "cables do not join all switches, and over several planes detours through third nodes are not planned: leave \
+         `reflect` out"
+    )]
+    ReflectOverPlanes,
+    /// Two nodes are on no plane in common, and no nodes forward from one to the other.
+    #[error(
+        "nodes {a} and {b} are on switches that no cables join, and no possible transit nodes lead from one to the other: \
+         give one of them a NIC on a plane of the other, or let a node that is on both have `transit = true`"
+    )]
+    PlanesApart {
+        /// A node's name.
+        a: String,
+        /// Another's.
+        b: String,
+    },
     /// Some switches cannot reach each other at all.
     #[error("switch {switch} cannot be reached from the first switch: cable it")]
     Disconnected {
@@ -154,6 +173,7 @@ impl Assignment {
                     name: "stp".into(),
                     role: Role::Primary,
                     links: TreeLinks::Links(links),
+                    at: SwitchId(0),
                 };
                 Ok((vec![spec], Self::Single))
             }
@@ -215,6 +235,35 @@ impl Assignment {
         matches!(self, Self::Minimal(_) | Self::Updown(_))
     }
 
+    /// Whether routes may have transit nodes.
+    #[must_use]
+    pub const fn has_transit(&self) -> bool {
+        matches!(self, Self::Updown(updown) if updown.has_transit())
+    }
+
+    /// How many routes between switches are not those that were chosen, as these fit into no tree, and the ends of the first
+    /// one; `None` where all fit.
+    #[must_use]
+    pub fn crowded(&self) -> Option<(usize, [SwitchId; 2])> {
+        let crowded = match self {
+            Self::Updown(updown) => updown.crowded(),
+            Self::Minimal(minimal) => minimal.crowded(),
+            _ => &[],
+        };
+        let (source, d) = crowded.first()?;
+        Some((crowded.len(), [source / self.lanes(), *d].map(SwitchId)))
+    }
+
+    /// Whether the path chosen for two switches on a lane fits into no tree.
+    #[must_use]
+    pub fn is_crowded(&self, s: SwitchId, d: SwitchId, lane: u32) -> bool {
+        match self {
+            Self::Updown(updown) => updown.is_crowded(s, d, lane),
+            Self::Minimal(minimal) => minimal.is_crowded(s, d, lane),
+            _ => false,
+        }
+    }
+
     /// Keeps these trees alone, at least one, and numbers them by their place here. Routes in others take the shortest way
     /// that one of them has. `links`: of those that are kept. Nothing where routes may not take any tree.
     pub fn keep(&mut self, graph: &Graph, trees: &[TreeId], links: &[Vec<LinkId>]) {
@@ -260,7 +309,7 @@ impl Assignment {
     pub fn trees_from(&self, s: SwitchId, switches: usize, trees: &mut Vec<TreeId>) -> Option<()> {
         trees.clear();
         match self {
-            Self::Updown(updown) if updown.has_transit() => return None,
+            _ if self.has_transit() => return None,
             // Dimension order chooses by the first coordinate alone.
             Self::Dor(dor) => {
                 let row = dor.row_from(s);
@@ -310,6 +359,7 @@ fn numbered(trees: Vec<Vec<LinkId>>) -> Vec<TreeSpec> {
         name: format!("T{k}"),
         role: Role::Primary,
         links: TreeLinks::Links(links),
+        at: SwitchId(0),
     };
     trees.into_iter().enumerate().map(spec).collect()
 }

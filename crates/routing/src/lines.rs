@@ -4,6 +4,7 @@
 //! Definitions 2.3, 3.3, sections 2.4, 3.2, 3.4). On a HyperX, whose lines are cliques, stars take the place of the
 //! paper's lines.
 
+use tresse_base::id::SwitchId;
 use tresse_topology::vlan::{Role, TreeLinks, TreeSpec};
 use tresse_topology::{Coordinates, Grid};
 
@@ -69,7 +70,12 @@ pub fn tree(grid: &Grid, center: Coordinates, order: Vec<usize>) -> TreeSpec {
         name.push_str(&format!("|({})", order.join(",")));
     }
     name.push(')');
-    TreeSpec { name, role: Role::Primary, links: TreeLinks::Lines { center, order } }
+    TreeSpec {
+        name,
+        role: Role::Primary,
+        links: TreeLinks::Lines { center, order },
+        at: SwitchId(0),
+    }
 }
 
 /// Returns the rows of a grid in index order, each by the coordinates of its first switch, the one with coordinate 0

@@ -289,7 +289,8 @@ fn improve(
             if links.binary_search(&link).is_ok() {
                 continue;
             }
-            let tree = Tree::of_links(graph, &ends_of(links)).expect("swaps keep a spanning tree");
+            let tree = Tree::of_links(graph, SwitchId(0), &ends_of(links))
+                .expect("swaps keep a spanning tree");
             let below = subtree_weights(&tree, weights);
             let mut path = Vec::new();
             tree.walk(graph, SwitchId(u), SwitchId(v), &mut path);

@@ -2,7 +2,7 @@
 //!
 //! [`cluster`] is the resolved content of a cluster file; [`generate`] makes the fabrics that a file
 //! names by kind and size. [`demand`] reads how much nodes send to each other. [`Graph`] is the graph of switches, [`Grid`] and [`Layout`] give
-//! coordinates to switches and to nodes, [`vlan`] holds VLAN trees, [`path`] the paths of node pairs,
+//! coordinates to switches and to nodes, [`Planes`] tells switches apart that no cables join, [`vlan`] holds VLAN trees, [`path`] the paths of node pairs,
 //! [`Dependencies`] the channel dependency graph, [`pmesh`] the NIC addresses of a P-Mesh, and [`coordinates`] node
 //! addresses.
 //!
@@ -22,6 +22,7 @@ mod hop;
 mod layout;
 mod parts;
 pub mod path;
+mod planes;
 pub mod pmesh;
 pub mod random;
 pub mod vlan;
@@ -33,3 +34,4 @@ pub use grid::{Coordinates, Grid};
 pub use hop::Hop;
 pub use layout::{Layout, lines};
 pub use parts::Components;
+pub use planes::Planes;

@@ -34,6 +34,9 @@ pub struct TreeSpec {
     pub role: Role,
     /// Which links it has.
     pub links: TreeLinks,
+    /// A switch that it reaches, where the switches form several planes ([`crate::Planes`]): it spans the plane of that.
+    /// The first one elsewhere.
+    pub at: SwitchId,
 }
 
 /// How the links of a VLAN tree are given: by a list of cables, or by a rule on a [`Grid`].
@@ -53,7 +56,8 @@ pub enum TreeLinks {
     Links(Vec<LinkId>),
 }
 
-/// A rooted spanning tree of the switches. The vectors `parent`, `up` and `depth` are indexed by switch.
+/// A rooted spanning tree of the switches, or of those of one plane. The vectors `parent`, `up` and `depth` are indexed by
+/// switch; `parent` is `u32::MAX` for switches of other planes.
 #[derive(Debug, Clone)]
 pub struct Tree {
     /// The root switch.
@@ -139,23 +143,27 @@ impl Tree {
         tree
     }
 
-    /// Builds the tree of these cables, rooted at the lowest switch. Two parallel cables are a loop.
+    /// Builds the tree of these cables, rooted at `root`. Two parallel cables are a loop.
     ///
     /// # Errors
-    /// [`TreeError`] with a witness if the cables form a loop or miss a switch.
-    pub fn of_links(graph: &Graph, ends: &[(LinkId, u32, u32)]) -> Result<Self, TreeError> {
+    /// [`TreeError`] with a witness if the cables form a loop or miss a switch that cables of the fabric join with the root.
+    pub fn of_links(
+        graph: &Graph,
+        root: SwitchId,
+        ends: &[(LinkId, u32, u32)],
+    ) -> Result<Self, TreeError> {
         let n = graph.switches();
         let mut near: Vec<Vec<(u32, LinkId)>> = vec![Vec::new(); n];
         for &(link, a, b) in ends {
             near[a as usize].push((b, link));
             near[b as usize].push((a, link));
         }
-        let mut tree = Self::with_capacity(0, n);
+        let mut tree = Self::with_capacity(root.0, n);
         tree.parent = vec![u32::MAX; n];
         tree.up = vec![u32::MAX; n];
         tree.depth = vec![0; n];
-        tree.parent[0] = 0;
-        tree.order.push(0);
+        tree.parent[root.index()] = root.0;
+        tree.order.push(root.0);
         let mut via = vec![None; n];
         let mut next = 0;
         while let Some(&u) = tree.order.get(next) {
@@ -177,10 +185,26 @@ impl Tree {
                 tree.order.push(v);
             }
         }
-        match tree.parent.iter().position(|p| *p == u32::MAX) {
-            Some(missing) => Err(TreeError::Unreached { switch: missing.into() }),
+        match tree.missing(graph, ends) {
+            Some(switch) => Err(TreeError::Unreached { switch }),
             None => Ok(tree),
         }
+    }
+
+    /// A switch that is not reached though cables of the fabric, or some that should be of the tree, lead on to it.
+    fn missing(&self, graph: &Graph, ends: &[(LinkId, u32, u32)]) -> Option<SwitchId> {
+        if self.order.len() == graph.switches() {
+            return None;
+        }
+        let beyond = self.order.iter().flat_map(|s| graph.out(*s)).map(|c| graph.head(c));
+        let astray = ends.iter().map(|(_, a, _)| *a);
+        beyond.chain(astray).map(SwitchId).filter(|s| !self.reaches(*s)).min()
+    }
+
+    /// Whether it reaches a switch: those of other planes are not reached.
+    #[must_use]
+    pub fn reaches(&self, switch: SwitchId) -> bool {
+        self.parent[switch.index()] != u32::MAX
     }
 
     fn with_capacity(root: u32, n: usize) -> Self {

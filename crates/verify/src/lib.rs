@@ -19,6 +19,7 @@ pub mod lfts;
 mod limits;
 mod mptcp;
 mod names;
+mod planes;
 mod reflect;
 mod report;
 mod routed;
@@ -51,6 +52,7 @@ pub fn check(plan: &Plan) -> Report {
     let mut report = by_kind(plan);
     report.notes.extend(mptcp::beyond_the_kernel(plan));
     report.notes.extend(behind::notes(plan));
+    report.notes.extend(planes::note(plan));
     report
 }
 

@@ -14,12 +14,17 @@ use super::{Finding, Survey};
 #[must_use]
 pub fn of_switches(plan: &Plan) -> Vec<Finding> {
     let cluster = plan.cluster();
-    let trees = plan.specs().len() + usize::from(cluster.vlans.base.is_some());
+    let base = usize::from(cluster.vlans.base.is_some());
+    // Of several planes a switch holds those of its own.
+    let trees = |at: usize| {
+        let here = plan.specs().iter().filter(|spec| plan.joins(spec.at, SwitchId::from(at)));
+        here.count() + base
+    };
     let mut lines = vec![0; cluster.switches.len()];
     plan.lines().iter().for_each(|line| lines[line.switch.index()] += 1);
     let mut findings = Vec::new();
-    for (switch, lines) in cluster.switches.iter().zip(lines) {
-        let vlans = if lines > 0 { lines } else { trees };
+    for (at, (switch, lines)) in cluster.switches.iter().zip(lines).enumerate() {
+        let vlans = if lines > 0 { lines } else { trees(at) };
         let mut find = |kind, message| {
             findings.push(Finding { kind, object: switch.name.clone(), message });
         };
@@ -129,7 +134,8 @@ fn shared_learning(plan: &Plan, survey: &Survey, violations: &mut Vec<Finding>) 
             for (i, nic) in node.nics.iter().enumerate() {
                 let mut port: BTreeMap<Option<u32>, TreeId> = BTreeMap::new();
                 for tree in (0..trees).map(TreeId::from) {
-                    if !survey.receives(tree, survey.first_nic[k] + i) {
+                    let is_here = plan.tree(tree).reaches(SwitchId::from(at));
+                    if !is_here || !survey.receives(tree, survey.first_nic[k] + i) {
                         continue;
                     }
                     let mut way = Vec::new();

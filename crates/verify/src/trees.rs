@@ -3,7 +3,7 @@
 //! and an order of dimensions, which give each switch one parent that is nearer to the centre; these are
 //! spanning trees by construction.
 
-use tresse_base::id::TreeId;
+use tresse_base::id::{LinkId, SwitchId, TreeId};
 use tresse_plan::{Plan, base_vlan};
 use tresse_topology::vlan::Tree;
 
@@ -40,5 +40,13 @@ fn broken_base(plan: &Plan) -> Option<Finding> {
             (id, link.a.switch.0, link.b.switch.0)
         })
         .collect();
-    Tree::of_links(plan.graph(), &ends).err().map(|e| finding(e.to_string()))
+    let roots: Vec<SwitchId> = match plan.planes() {
+        None => vec![SwitchId(0)],
+        Some(planes) => (0..planes.count()).map(|plane| planes.switches(plane)[0]).collect(),
+    };
+    roots.into_iter().find_map(|root| {
+        let is_here = |(_, a, _): &&(LinkId, u32, u32)| plan.joins(root, SwitchId(*a));
+        let here: Vec<_> = ends.iter().filter(is_here).copied().collect();
+        Tree::of_links(plan.graph(), root, &here).err().map(|e| finding(e.to_string()))
+    })
 }

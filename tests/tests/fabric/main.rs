@@ -38,6 +38,7 @@ mod metrics;
 mod mptcp;
 mod names;
 mod networkd;
+mod planes;
 mod probe;
 mod reflect;
 mod restart;
@@ -80,6 +81,7 @@ const TESTS: &[Tests] = &[
     mapping::TESTS,
     verdict::SWITCHED,
     behind::SWITCHED,
+    planes::SWITCHED,
     speed::SWITCHED,
 ];
 

@@ -55,10 +55,17 @@ impl Draft {
         }
     }
 
+    /// Reports switches that neither cables nor nodes with several NICs join. Those that nodes alone join are planes.
     fn check_connected(&self, whole: &Span, found: &mut Found) {
         let names: Vec<&str> = self.switches.iter().map(|switch| switch.name.as_str()).collect();
-        let joined = self.links.iter().map(|link| (link.a.switch.index(), link.b.switch.index()));
-        report_parts(["switch", "switches"], &names, joined, whole, found);
+        let cables = self.links.iter().map(|link| (link.a.switch.index(), link.b.switch.index()));
+        let nodes = self.nodes.iter().flat_map(|node| {
+            let mut on =
+                node.nics.iter().map(|nic| nic.switch.index()).filter(|at| *at < names.len());
+            let first = on.next();
+            on.filter_map(move |at| Some((first?, at)))
+        });
+        report_parts(["switch", "switches"], &names, cables.chain(nodes), whole, found);
     }
 }
 
@@ -94,9 +101,11 @@ pub(super) fn report_parts(
     let more = others.len() - named.len();
     let rest = if more == 0 { String::new() } else { format!("; {more} parts more") };
     let [one, many] = what;
+    // Nodes join switches too.
+    let or_nodes = if one == "switch" { ", or nodes with a NIC on each" } else { "" };
     let (message, help) = if others.len() == 1 {
         let message = format!("no cable joins {one} {} to {one} {}", named[0], name(first));
-        (message, "add a [[link]] between the two parts".to_owned())
+        (message, format!("add a [[link]] between the two parts{or_nodes}"))
     } else {
         let parts = parts.len();
         let message = format!(
@@ -104,7 +113,7 @@ pub(super) fn report_parts(
             name(first),
             named.join("; ")
         );
-        (message, format!("add a [[link]] from each to another, {} at least", parts - 1))
+        (message, format!("add a [[link]] from each to another, {} at least{or_nodes}", parts - 1))
     };
     found.add(ProblemKind::Disconnected, whole, message, help);
 }

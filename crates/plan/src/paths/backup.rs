@@ -3,12 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use tresse_base::id::{LinkId, PathId, SwitchId, TreeId};
-use tresse_topology::path::{Path, Segment};
+use tresse_base::id::{LinkId, NodeId, PathId, SwitchId, TreeId};
+use tresse_topology::path::{Path, Segment, Segments};
 use tresse_topology::vlan::Role;
 
 use crate::primaries::Primaries;
 use crate::trees::ALL_TREES;
+
+/// Of the nodes that may forward from one plane to another so many are looked at for a backup.
+const LOOKED_AT: usize = 16;
 
 /// How bad a backup is, compared with the paths before it: less is better.
 type Penalty = (u32, u32, u32, u32, u32);
@@ -21,9 +24,58 @@ struct Carrier {
 }
 
 impl Primaries {
-    /// Returns the best backup after the paths `before`; `None` if every candidate is one of them.
+    /// Returns the best backup after the paths `before`; `None` if every candidate is one of them. Between nodes on several
+    /// planes: through a node that forwards from one plane to another where all others share links with these.
     /// In a lossless plan backups close no cycle of channels.
-    pub(super) fn backup(&self, before: &[Path]) -> Option<Segment> {
+    pub(super) fn backup(&self, before: &[Path]) -> Option<Segments> {
+        let in_a_tree = self.backup_in_a_tree(before);
+        let shares_links = |(penalty, _): &(Penalty, Segment)| penalty.1 > 0;
+        let alone = |(_, segment): (Penalty, Segment)| [segment].into_iter().collect();
+        if in_a_tree.as_ref().is_some_and(|found| !shares_links(found)) {
+            return in_a_tree.map(alone);
+        }
+        let PathId { src, dst, .. } = before[0].id;
+        let paths: Vec<&Segments> = before.iter().map(|path| &path.segments).collect();
+        self.backup_through_relay((src, dst), &paths).or(in_a_tree.map(alone))
+    }
+
+    /// The path through a node that forwards from one plane to another, for a pair that has the paths `before`: by links, planes
+    /// and through nodes that these do not use, if there are any.
+    fn backup_through_relay(
+        &self,
+        (src, dst): (NodeId, NodeId),
+        before: &[&Segments],
+    ) -> Option<Segments> {
+        let ways = self.ways.as_ref()?;
+        let index = self.round_robin_index(src, dst);
+        let taken = |node: NodeId| before.iter().any(|path| path.iter().any(|s| s.to == node));
+        let links_of = |segments: &Segments| {
+            let mut channels = Vec::new();
+            segments.iter().for_each(|segment| self.walk(segment, &mut channels));
+            channels.into_iter().map(|c| self.graph.link(c)).collect::<Vec<_>>()
+        };
+        let links: BTreeSet<_> = before.iter().flat_map(|path| links_of(path)).collect();
+        let (from, to) = (ways.of(src), ways.of(dst));
+        let first = self.sender(before.first()?.first()?).switch;
+        let mut best = None;
+        for (&p, &q) in from.iter().flat_map(|p| to.iter().map(move |q| (p, q))) {
+            let others = ways.relays((p, q), index).filter(|relay| ![src, dst].contains(relay));
+            for (late, relay) in others.take(LOOKED_AT).enumerate() {
+                let mut segments = self.nearest((src, relay), Some(p), index);
+                segments.extend(self.nearest((relay, dst), Some(q), index));
+                let shared = links_of(&segments).iter().filter(|link| links.contains(link)).count();
+                let key = (shared, self.planes()?.plane(first) == p, taken(relay), late);
+                let is_better = best.as_ref().is_none_or(|(least, _)| key < *least);
+                if is_better && !before.contains(&&segments) {
+                    best = Some((key, segments));
+                }
+            }
+        }
+        best.map(|(_, segments)| segments)
+    }
+
+    /// Returns the best backup of one segment.
+    fn backup_in_a_tree(&self, before: &[Path]) -> Option<(Penalty, Segment)> {
         let PathId { src, dst, .. } = before[0].id;
         let (a, b) = (&self.cluster.node(src).nics, &self.cluster.node(dst).nics);
         let taken: Vec<Segment> = before.iter().flat_map(|p| p.segments.iter().copied()).collect();
@@ -48,6 +100,9 @@ impl Primaries {
                 let same_nic = taken.iter().any(|t| (t.from, t.nic) == (src, nic));
                 let same_peer = taken.iter().any(|t| (t.to, t.to_nic) == (dst, to_nic));
                 let ends = [from.switch.0, to.switch.0];
+                if !self.joins(from.switch, to.switch) {
+                    continue;
+                }
                 for tree in self.candidates(from.switch, to.switch) {
                     let segment = Segment { from: src, nic, tree, to: dst, to_nic };
                     channels.clear();
@@ -93,7 +148,7 @@ impl Primaries {
                 }
             }
         }
-        best.map(|(_, segment)| segment)
+        best
     }
 
     fn carrier(&self, path: &Path) -> Carrier {
@@ -111,13 +166,15 @@ impl Primaries {
     /// Trees worth trying from `s` to `d`. Under dimension order the way back, reversed, shares
     /// no link with the path there unless they differ in one dimension only.
     fn candidates(&self, s: SwitchId, d: SwitchId) -> Vec<TreeId> {
+        let all = (0..self.specs.len()).map(TreeId::from);
+        let here = all.filter(|tree| self.joins(self.specs[tree.index()].at, s));
         if self.specs.len() <= ALL_TREES {
-            return (0..self.specs.len()).map(TreeId::from).collect();
+            return here.collect();
         }
         let both = |lane| [self.primary_tree(d, s, lane), self.primary_tree(s, d, lane)];
         let mut trees: BTreeSet<TreeId> = (0..self.lanes()).flat_map(both).collect();
         let backups = self.specs.iter().rposition(|t| t.role != Role::Backup).map_or(0, |i| i + 1);
-        trees.extend((backups..self.specs.len()).map(TreeId::from));
+        trees.extend(here.filter(|tree| tree.index() >= backups));
         if let Some(grid) = &self.grid {
             // Around the row and the column: trees of the neighbours of both ends.
             for end in [s, d] {

@@ -4,8 +4,9 @@
 
 use tresse_base::id::{LinkId, Vid};
 use tresse_routing::{Balance, SwitchDemand, least_hops_tree};
+use tresse_topology::cluster::Cluster;
 use tresse_topology::vlan::TreeLinks;
-use tresse_topology::{Components, Grid};
+use tresse_topology::{Components, Graph, Grid};
 
 use super::Plan;
 use crate::lock::place;
@@ -39,7 +40,7 @@ fn base_before(plan: &Plan) -> Vec<LinkId> {
     before.map_or_else(Vec::new, |text| place::links(&plan.cluster, text))
 }
 
-/// The tree with the fewest average hops.
+/// The tree with the fewest average hops; of several planes that of each.
 fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
     if let [single] = plan.specs()
         && let TreeLinks::Links(links) = &single.links
@@ -48,6 +49,17 @@ fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
         return Some(links.clone());
     }
     let cluster = plan.cluster();
+    let Some(planes) = plan.planes() else { return best_tree(cluster, plan.graph()) };
+    let mut all = Vec::new();
+    for plane in 0..planes.count() {
+        let of = planes.cluster(cluster, plane);
+        let links = best_tree(&of, &Graph::new(&of))?;
+        all.extend(links.into_iter().map(|link| planes.links(plane)[link.index()]));
+    }
+    Some(all)
+}
+
+fn best_tree(cluster: &Cluster, graph: &Graph) -> Option<Vec<LinkId>> {
     let mut weights = vec![0u64; cluster.switches.len()];
     for node in &cluster.nodes {
         if let Some(nic) = node.nics.first() {
@@ -55,7 +67,7 @@ fn best_base(plan: &Plan) -> Option<Vec<LinkId>> {
         }
     }
     let grid = Grid::of(&cluster.kind);
-    let slowness = SwitchDemand::of_cluster(cluster, plan.graph(), &Balance::of(cluster)).slowness;
-    let (links, _) = least_hops_tree(plan.graph(), grid.as_ref(), &weights, &slowness).ok()?;
+    let slowness = SwitchDemand::of_cluster(cluster, graph, &Balance::of(cluster)).slowness;
+    let (links, _) = least_hops_tree(graph, grid.as_ref(), &weights, &slowness).ok()?;
     Some(links)
 }

@@ -53,7 +53,7 @@ impl Plan {
         if rounds < FEW || demand.own == 0 || cluster.routing.choice == Choice::Paper {
             return None;
         }
-        let (up, paths) = match &self.assignment {
+        let (up, paths) = match self.assignment.one()? {
             Assignment::Minimal(_) => (vec![true; graph.channels()], String::new()),
             Assignment::Updown(updown) => {
                 let order = updown.order();

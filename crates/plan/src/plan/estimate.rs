@@ -94,8 +94,8 @@ impl Plan {
         let mut over: Vec<Vec<usize>> = vec![Vec::new(); loads.len()];
         for (s, out) in sent.iter().enumerate() {
             for (d, into) in received.iter().enumerate() {
-                if s != d && *out > 0.0 && *into > 0.0 {
-                    let pair = (SwitchId::from(s), SwitchId::from(d));
+                let pair = (SwitchId::from(s), SwitchId::from(d));
+                if s != d && *out > 0.0 && *into > 0.0 && self.joins(pair.0, pair.1) {
                     let lanes = self.lanes();
                     for lane in 0..lanes {
                         let channels = self.between(pair.0, pair.1, lane);

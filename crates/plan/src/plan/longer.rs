@@ -17,11 +17,14 @@ pub enum Longer {
     NoTransit,
     /// The chosen path fits into no tree, and there is no room for more trees.
     NoRoom,
+    /// Some planes have longer paths than others, or longer ones than shortest in each.
+    Planes,
 }
 
 impl Longer {
     /// In the order of the variants.
-    pub const ALL: [Self; 4] = [Self::OneTree, Self::Illegal, Self::NoTransit, Self::NoRoom];
+    pub const ALL: [Self; 5] =
+        [Self::OneTree, Self::Illegal, Self::NoTransit, Self::NoRoom, Self::Planes];
 
     /// Returns the reason in words, to follow "because".
     #[must_use]
@@ -32,6 +35,9 @@ impl Longer {
             Self::NoTransit => {
                 "their shortest paths go up after down where there is no transit node".into()
             }
+            Self::Planes => {
+                "their planes are used by turns, and the shortest path is in another, or not taken by the strategy".into()
+            }
             Self::NoRoom => format!("{}, and their paths fit into none of these", room(cluster)),
         }
     }
@@ -41,8 +47,9 @@ impl Plan {
     /// Returns why a primary between two switches is longer than the shortest path. Call it only if it is.
     #[must_use]
     pub fn why_longer(&self, s: SwitchId, d: SwitchId) -> Longer {
-        match (&self.assignment, self.cluster.routing.strategy) {
-            _ if (0..self.lanes()).any(|lane| self.is_crowded(s, d, lane)) => Longer::NoRoom,
+        let Some(one) = self.assignment.one() else { return Longer::Planes };
+        match (one, self.cluster.routing.strategy) {
+            (of, _) if (0..of.lanes()).any(|lane| of.is_crowded(s, d, lane)) => Longer::NoRoom,
             (Assignment::Updown(_), Strategy::Updown { .. }) => Longer::Illegal,
             (Assignment::Updown(_), _) => Longer::NoTransit,
             _ => Longer::OneTree,
@@ -53,23 +60,8 @@ impl Plan {
     /// and the limit in words; `None` where all fit.
     #[must_use]
     pub fn without_room(&self) -> Option<(usize, [SwitchId; 2], String)> {
-        let crowded = match &self.assignment {
-            Assignment::Updown(updown) => updown.crowded(),
-            Assignment::Minimal(minimal) => minimal.crowded(),
-            _ => &[],
-        };
-        let (source, d) = crowded.first()?;
-        let ends = [source / self.lanes(), *d].map(SwitchId);
-        Some((crowded.len(), ends, room(&self.cluster)))
-    }
-
-    /// Whether the path chosen for two switches on a lane fits into no tree.
-    pub(super) fn is_crowded(&self, s: SwitchId, d: SwitchId, lane: u32) -> bool {
-        match &self.assignment {
-            Assignment::Updown(updown) => updown.is_crowded(s, d, lane),
-            Assignment::Minimal(minimal) => minimal.is_crowded(s, d, lane),
-            _ => false,
-        }
+        let (routes, ends) = self.assignment.crowded()?;
+        Some((routes, ends, room(&self.cluster)))
     }
 }
 

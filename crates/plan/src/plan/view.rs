@@ -304,6 +304,10 @@ impl Plan {
                 fewest = to.map(|n| distance[n.switch.index()]).fold(fewest, u32::min);
             }
         }
+        if fewest == u32::MAX {
+            // On no plane in common: through nodes that are on both.
+            return self.primary(src, dst).iter().map(|segment| self.hops(segment)).sum();
+        }
         fewest
     }
 }

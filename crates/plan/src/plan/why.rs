@@ -6,7 +6,7 @@ use tresse_routing::Assignment;
 use tresse_routing::lines;
 use tresse_topology::cluster::{Choice, Strategy};
 use tresse_topology::path::{Path, Segment};
-use tresse_topology::{Grid, Layout};
+use tresse_topology::{Grid, Layout, Planes};
 
 use super::Plan;
 use super::longer::room;
@@ -70,6 +70,43 @@ impl Plan {
         }
     }
 
+    /// Which planes a primary uses.
+    fn why_planes(&self, planes: &Planes, segments: &[Segment]) -> String {
+        let (first, last) = (&segments[0], &segments[segments.len() - 1]);
+        let plane = |segment| planes.plane(self.sender(segment).switch);
+        let at = |plane: usize| {
+            let first = planes.switches(plane)[0];
+            format!(
+                "{} ({} switches)",
+                self.cluster.switch(first).name,
+                planes.switches(plane).len()
+            )
+        };
+        let changes = segments.windows(2).filter(|pair| plane(&pair[0]) != plane(&pair[1]));
+        let relays: Vec<&str> =
+            changes.map(|pair| self.cluster.node(pair[1].from).name.as_str()).collect();
+        if !relays.is_empty() {
+            return format!(
+                "planes: cables join no switch of {} with one of {}; {} forwards between them, by turns with others that may",
+                self.cluster.node(first.from).name,
+                self.cluster.node(last.to).name,
+                relays.join(", then ")
+            );
+        }
+        let shared = self.over_planes(first.from, last.to).map_or(1, |paths| paths.len());
+        let others = match shared {
+            1 => "the only one that both are on".to_owned(),
+            _ => format!(
+                "one of {shared} that both are on, which are primary by turns, as often as they are fast"
+            ),
+        };
+        format!(
+            "planes: in the plane of {}, {others}; on {}, by the rules of the strategy there",
+            at(plane(first)),
+            self.specs[first.tree.index()].name
+        )
+    }
+
     /// One sentence per choice that led to a primary's segments.
     pub(super) fn why(&self, segments: &[Segment]) -> Vec<String> {
         if let Some(layout) = self.layout() {
@@ -80,6 +117,9 @@ impl Plan {
         }
         if self.direct.is_some() {
             return vec![self.why_direct(segments)];
+        }
+        if let Some(planes) = self.planes() {
+            return vec![self.why_planes(planes, segments)];
         }
         let mut why = Vec::new();
         let (segment, last) = (&segments[0], &segments[segments.len() - 1]);
@@ -121,7 +161,7 @@ impl Plan {
                 why.extend(self.why_crowded("updown", segments));
                 why.push(self.why_updown("updown", segment));
             }
-            (Strategy::Minimal, _) if self.is_crowded(s, d, lane) => {
+            (Strategy::Minimal, _) if self.assignment.is_crowded(s, d, lane) => {
                 why.extend(self.why_crowded("minimal", segments));
             }
             (Strategy::Minimal, _) => why.push(format!(
@@ -155,6 +195,9 @@ impl Plan {
                 let switch = &self.cluster.switch(self.sender(&only).switch).name;
                 let (rank, weight) = (path.id.rank, path.weight);
                 let by = match self.hops(&only) {
+                    _ if self.planes().is_some() => {
+                        "in another plane that both are on: weights are as the rates of the slowest cables"
+                    }
                     0 => "which the two share as well",
                     _ => {
                         "and on by the uplink: so the linear program splits the demand between the two"
@@ -183,7 +226,7 @@ impl Plan {
     fn why_crowded(&self, what: &str, segments: &[Segment]) -> Option<String> {
         let (first, last) = (&segments[0], &segments[segments.len() - 1]);
         let (s, d) = (self.sender(first).switch, self.receiver(last).switch);
-        if !self.is_crowded(s, d, self.lane(self.sender(first), self.receiver(last))) {
+        if !self.assignment.is_crowded(s, d, self.lane(self.sender(first), self.receiver(last))) {
             return None;
         }
         let hops: u32 = segments.iter().map(|segment| self.hops(segment)).sum();
@@ -232,7 +275,7 @@ impl Plan {
 
     fn why_updown(&self, what: &str, segment: &Segment) -> String {
         let tree = &self.specs[segment.tree.index()].name;
-        let Assignment::Updown(updown) = &self.assignment else { return String::new() };
+        let Some(Assignment::Updown(updown)) = self.assignment.one() else { return String::new() };
         let order = updown.order();
         let mut path = Vec::new();
         self.walk(segment, &mut path);
@@ -250,7 +293,7 @@ impl Plan {
         );
         let fewest = self.distance(segment.from, segment.to);
         let (from, to) = (self.sender(segment), self.receiver(segment));
-        let crowded = || self.is_crowded(from.switch, to.switch, self.lane(from, to));
+        let crowded = || self.assignment.is_crowded(from.switch, to.switch, self.lane(from, to));
         if what == "updown" && path.len() as u32 > fewest && !crowded() {
             let more = path.len() as u32 - fewest;
             text.push_str(&format!("; {more} longer than the shortest, which goes up after down"));

@@ -149,7 +149,7 @@ impl Trees {
     fn add(&mut self, links: impl IntoIterator<Item = TreeLinks>) {
         for links in links {
             let name = format!("T{}", self.specs.len());
-            self.specs.push(TreeSpec { name, role: Role::Backup, links });
+            self.specs.push(TreeSpec { name, role: Role::Backup, links, at: SwitchId(0) });
         }
         self.built.resize_with(self.specs.len(), OnceLock::new);
     }
@@ -312,7 +312,7 @@ impl Trees {
     }
 
     fn tree_of(&self, links: &TreeLinks) -> Tree {
-        self.build(links).expect("breadth-first trees span a connected fabric")
+        self.build(links, SwitchId(0)).expect("breadth-first trees span a connected fabric")
     }
 
     /// Combs VL(x | (M-1, ..., 0)) at the two ends of the last dimension's lines: on a mesh the

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use tresse_base::id::SwitchId;
 use tresse_plan::Plan;
 use tresse_topology::Grid;
 use tresse_topology::cluster::{Cluster, Prefer, Strategy, TopologyShape};
@@ -88,7 +89,7 @@ fn of_dimensions(kind: &TopologyShape, strategy: Strategy) -> usize {
             .map(|id| (id, plan.cluster().link(id)))
             .map(|(id, link)| (id, link.a.switch.0, link.b.switch.0))
             .collect();
-        Tree::of_links(plan.graph(), &ends).unwrap();
+        Tree::of_links(plan.graph(), SwitchId(0), &ends).unwrap();
     }
     let (mut distance, mut queue) = (Vec::new(), Vec::new());
     for (s, d) in plan.pairs() {
@@ -173,7 +174,7 @@ fn a_tree_of_stars_has_a_text() {
     let named: BTreeSet<_> =
         tresse_plan::lock::tree::links(&plan.tree_text(4.into())).into_iter().collect();
     let links = plan.tree(4.into()).links(plan.graph()).into_iter();
-    let name = |s: tresse_base::id::SwitchId| plan.cluster().switch(s).name.clone();
+    let name = |s: SwitchId| plan.cluster().switch(s).name.clone();
     let cables = links.map(|id| plan.cluster().link(id));
     let own = cables.map(|link| format!("{}-{}", name(link.a.switch), name(link.b.switch)));
     assert_eq!(named, own.collect());

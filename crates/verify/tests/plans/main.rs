@@ -12,6 +12,7 @@ mod families;
 mod growth;
 mod lines;
 mod mptcp;
+mod planes;
 mod published;
 mod reflect;
 mod room;
@@ -19,7 +20,7 @@ mod several_nics;
 mod shapes;
 mod transit;
 
-use tresse_base::id::NodeId;
+use tresse_base::id::{NodeId, SwitchId};
 use tresse_plan::Plan;
 use tresse_topology::Grid;
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
@@ -188,7 +189,7 @@ fn every_tree_spans_and_every_path_is_minimal() {
                             (l, link.a.switch.0, link.b.switch.0)
                         })
                         .collect();
-                    Tree::of_links(plan.graph(), &ends).unwrap();
+                    Tree::of_links(plan.graph(), SwitchId(0), &ends).unwrap();
                 }
                 for (s, d) in plan.pairs() {
                     let segment = plan.primary(s, d)[0];
@@ -231,11 +232,11 @@ fn dor_paths_are_dimension_order() {
 }
 
 trait IntoSwitch {
-    fn into_switch(self) -> tresse_base::id::SwitchId;
+    fn into_switch(self) -> SwitchId;
 }
 impl IntoSwitch for u32 {
-    fn into_switch(self) -> tresse_base::id::SwitchId {
-        tresse_base::id::SwitchId(self)
+    fn into_switch(self) -> SwitchId {
+        SwitchId(self)
     }
 }
 
