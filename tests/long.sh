@@ -27,6 +27,10 @@ SOAK_SECONDS=${SOAK_SECONDS:-600}
 STAGE_LIMIT=${STAGE_LIMIT:-5400}
 export CHANGES_ROUNDS SEVERAL_ROUNDS SOAK_SECONDS STAGE_LIMIT
 
+# What runs tests in the machine.
+in_vm=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm
+runner=CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
+
 # The longest first.
 here() {
     stage 'rollouts that break' tests/halfway.sh here ring-4 pmesh-3x3
@@ -48,17 +52,17 @@ vm() {
     stage 'vm: soak: irregular' tests/soak.sh irregular
     stage 'vm: changes of plan' tests/changes.sh vm
     stage 'vm: power cuts' $tests --test node -- long_power_
-    host=$(rustc -vV | sed -n "s/^host: //p" | tr "a-z-" "A-Z_")
-    export "CARGO_TARGET_${host}_RUNNER=${CARGO_TARGET_DIR:-$PWD/target}/debug/in-vm"
+    export "$runner=$in_vm"
     stage 'vm: a node' env TRESSE_EVERY_STEP=1 \
         $tests --test node -- long_ --skip long_power_
-    stage 'vm: labs' $tests --test fabric -- long_ --skip long_routed_
+    stage 'vm: labs' $tests --test fabric -- long_ --skip routed_ --skip long_k10_
 }
 
 # What needs both processors: a lane beside takes them from 16 daemons with BFD in the emulated machine, and from a
 # gigabit through nodes.
 alone() {
     stage 'detours at a gigabit' $tests --test fabric -- at_a_gigabit
+    stage 'vm: each direction alone' env "$runner=$in_vm" $tests --test fabric -- long_k10_
     stage 'vm: several failures' env SEVERAL_ROUNDS="${SEVERAL_VM_ROUNDS:-5}" tests/several.sh vm
 }
 

@@ -53,8 +53,10 @@ pub enum Fault {
 pub struct Miss {
     /// From and to.
     pub pair: (String, String),
-    /// When it was sent.
+    /// When its round began: it was sent then or later.
     pub sent: Instant,
+    /// When its round was over: it was sent then or before.
+    pub sent_by: Instant,
     /// What went wrong.
     pub fault: Fault,
 }
@@ -73,8 +75,8 @@ pub struct Load {
 struct Book {
     /// Number of the first round in `rounds`; what became of those before is known.
     first: u64,
-    /// When each round began.
-    rounds: VecDeque<Instant>,
+    /// When each round began, and was over.
+    rounds: VecDeque<(Instant, Option<Instant>)>,
     flows: Vec<Flow>,
 }
 
@@ -170,12 +172,19 @@ impl Book {
     /// Begins a round; returns its number.
     fn begin(&mut self, now: Instant) -> u64 {
         let number = self.next();
-        self.rounds.push_back(now);
+        self.rounds.push_back((now, None));
         for flow in &mut self.flows {
             flow.arrived.push_back(false);
             flow.open += 1;
         }
         number
+    }
+
+    /// The last round is over.
+    fn end(&mut self, now: Instant) {
+        if let Some((_, over)) = self.rounds.back_mut() {
+            *over = Some(now);
+        }
     }
 
     /// How many datagrams of the rounds before `until` have not arrived.
@@ -192,7 +201,7 @@ impl Book {
     /// datagrams these rounds had, and all faults since the last call.
     fn close(&mut self, until: u64) -> (u64, Vec<Miss>) {
         let rounds = (until - self.first) as usize;
-        let times: Vec<Instant> = self.rounds.drain(..rounds).collect();
+        let times: Vec<_> = self.rounds.drain(..rounds).collect();
         let first = std::mem::replace(&mut self.first, until);
         let mut misses = Vec::new();
         for flow in &mut self.flows {
@@ -200,7 +209,10 @@ impl Book {
                 if !arrived {
                     flow.open -= 1;
                     flow.lost.insert(number);
-                    misses.push(Miss { pair: flow.pair.clone(), sent: *sent, fault: Fault::Lost });
+                    let (sent, over) = *sent;
+                    let sent_by = over.unwrap_or_else(Instant::now);
+                    let pair = flow.pair.clone();
+                    misses.push(Miss { pair, sent, sent_by, fault: Fault::Lost });
                 }
             }
             misses.append(&mut flow.misses);
@@ -211,9 +223,11 @@ impl Book {
     /// A datagram has arrived.
     fn arrived(&mut self, (flow, number): Datagram) {
         let Some(flow) = self.flows.get_mut(flow as usize) else { return };
-        let (sent, fault) = match number.checked_sub(self.first).map(|round| round as usize) {
+        let now = Instant::now();
+        let ((sent, over), fault) = match number.checked_sub(self.first).map(|round| round as usize)
+        {
             // What arrives after it was counted as lost is lost all the same.
-            None => (Instant::now(), (!flow.lost.remove(&number)).then_some(Fault::Twice)),
+            None => ((now, Some(now)), (!flow.lost.remove(&number)).then_some(Fault::Twice)),
             Some(round) => {
                 let Some(sent) = self.rounds.get(round).copied() else { return };
                 let fault = if std::mem::replace(&mut flow.arrived[round], true) {
@@ -226,7 +240,8 @@ impl Book {
             }
         };
         flow.highest = flow.highest.max(Some(number));
-        let miss = |fault| Miss { pair: flow.pair.clone(), sent, fault };
+        let sent_by = over.unwrap_or(now);
+        let miss = |fault| Miss { pair: flow.pair.clone(), sent, sent_by, fault };
         flow.misses.extend(fault.map(miss));
     }
 }
@@ -309,6 +324,7 @@ fn send(
             // One that cannot be sent for want of a route is lost like any other.
             let _ = socket.send_to(&emit((flow, number)), to);
         }
+        lock(book).end(Instant::now());
         due += period;
         // A machine that was busy elsewhere does not catch up.
         due = due.max(Instant::now());

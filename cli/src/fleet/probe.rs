@@ -104,10 +104,9 @@ impl Probe {
             return Ok(Code::Fault);
         }
         let began = Instant::now();
-        let terminal = !json && std::io::stderr().is_terminal();
         let options = Options { seconds, requests: 100 };
         let measured = measure(&plan, &agents, &targets, options, |words| {
-            if terminal {
+            if !json {
                 eprintln!("{words}");
             }
         });

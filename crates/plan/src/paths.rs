@@ -93,7 +93,8 @@ impl Paths {
         }
         // Where nodes have one NIC, every pair of switches that has a route needs it.
         let several = self.cluster.nodes.iter().any(|node| node.nics.len() > 1);
-        let doubtful = several && self.assignment.may_keep_some();
+        let may_go = self.assignment.may_keep_some() || self.planes().is_some();
+        let doubtful = several && may_go;
         let known = |role| (role == Role::Primary && !doubtful).then_some(role);
         let mut found: Vec<Option<Role>> = self.specs.iter().map(|spec| known(spec.role)).collect();
         let expected = |found: &[Option<Role>]| {
@@ -106,7 +107,10 @@ impl Paths {
             for path in self.paths(src, dst) {
                 for segment in &path.segments {
                     let Some(role) = found.get_mut(segment.tree.index()) else { continue };
-                    if path.weight > 0 {
+                    // Backups from plane to plane take the routes of primaries.
+                    let of_primaries = self.planes().is_some()
+                        && self.specs[segment.tree.index()].role == Role::Primary;
+                    if path.weight > 0 || of_primaries {
                         *role = Some(Role::Primary);
                     } else if role.is_none() {
                         *role = Some(Role::Backup);
@@ -114,6 +118,7 @@ impl Paths {
                 }
             }
         }
+        self.keep_one_of_each_plane(&mut found);
         // A node alone has no paths.
         if let Some(first) = found.first_mut().filter(|_| self.cluster.nodes.len() < 2) {
             *first = Some(Role::Primary);
@@ -126,6 +131,24 @@ impl Paths {
         };
         let kept: Vec<_> = with(Role::Primary).chain(with(Role::Backup)).collect();
         (!expected(&found)).then_some(kept)
+    }
+
+    /// A plane that pairs could use and none does, as they have fewer paths than planes, keeps its first tree: by the rates
+    /// there it is decided which planes a pair uses.
+    fn keep_one_of_each_plane(&self, found: &mut [Option<Role>]) {
+        let Some(planes) = self.planes() else { return };
+        for plane in 0..planes.count() {
+            let is_here = |tree: &usize| planes.plane(self.specs[*tree].at) == plane;
+            let on = self
+                .cluster
+                .nodes
+                .iter()
+                .filter(|node| node.nics.iter().any(|nic| planes.plane(nic.switch) == plane));
+            let mut here = (0..self.specs.len()).filter(is_here);
+            if on.count() > 1 && !here.clone().any(|tree| found[tree] == Some(Role::Primary)) {
+                here.next().into_iter().for_each(|tree| found[tree] = Some(Role::Primary));
+            }
+        }
     }
 
     /// The figures of the linear program that chose the detours. The optimum is the program's own word: no proof.

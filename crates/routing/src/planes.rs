@@ -160,6 +160,10 @@ impl OfPlanes {
             return Vec::new();
         }
         let (of, s) = self.at(s);
+        // A plane of one node keeps none.
+        if of.trees.is_empty() {
+            return Vec::new();
+        }
         let switches = self.planes.switches(plane);
         let whole = |segment: TreeSegment| TreeSegment {
             tree: of.trees[segment.tree.index()],

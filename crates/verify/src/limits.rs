@@ -73,8 +73,20 @@ pub(super) fn of_paths(
     violations: &mut Vec<Finding>,
     notes: &mut Vec<Finding>,
 ) {
-    // Every announcement is flooded over its tree, so every switch learns every one (K17).
-    of_entries(plan, &|_| survey.receivers(), violations, notes);
+    // Every announcement is flooded over its tree, so every switch of its plane learns every one (K17).
+    let all: Vec<(SwitchId, u32)> = plan
+        .specs()
+        .iter()
+        .enumerate()
+        .map(|(tree, spec)| (spec.at, survey.receivers(tree.into())))
+        .collect();
+    let sum = all.iter().map(|(_, receivers)| receivers).sum();
+    let of_plane = |switch: usize| {
+        let here = all.iter().filter(|(at, _)| plan.joins(*at, SwitchId::from(switch)));
+        here.map(|(_, receivers)| receivers).sum()
+    };
+    let one = plan.planes().is_none();
+    of_entries(plan, &|switch| if one { sum } else { of_plane(switch) }, violations, notes);
     shared_learning(plan, survey, violations);
 }
 

@@ -1,12 +1,16 @@
-//! A note on switches that cables do not join: the planes of a fabric.
+//! Fabrics whose cables do not join all switches: a note on their planes, and the throughput of all of these together.
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 use tresse_topology::Components;
 
 use super::Finding;
 
+/// The traffic of a pair, in units of loads.
+const PAIR: u64 = 1 << 32;
 /// So many planes are named.
 const NAMED: usize = 4;
 
@@ -53,4 +57,44 @@ pub(super) fn note(plan: &Plan) -> Option<Finding> {
         cluster.nodes.len()
     );
     Some(Finding { kind: "planes", object: named.join("; "), message })
+}
+
+/// The ideal throughput of a report where pairs share their flows among planes: each path carries the part of its weight. `None` where there is one plane. O(pairs x planes x hops).
+pub(super) fn ideal_throughput(plan: &Plan) -> Option<f64> {
+    plan.planes()?;
+    let (cluster, graph) = (plan.cluster(), plan.graph());
+    let first_nic = plan.first_nics();
+    let nics: Vec<f64> =
+        cluster.nodes.iter().flat_map(|node| &node.nics).map(|nic| nic.rate.0 as f64).collect();
+    let unit = nics.iter().copied().reduce(f64::min)?;
+    // Channels, then NICs that send, then NICs that receive.
+    let (sends, receives) = (graph.channels(), graph.channels() + nics.len());
+    // In whole parts of a pair, so that every order of adding gives the same.
+    let of_source = |mut loads: Vec<u64>, src: usize| {
+        let mut channels = Vec::new();
+        for dst in (0..cluster.nodes.len()).filter(|dst| *dst != src) {
+            let paths = plan.carriers(src.into(), dst.into());
+            let sum: u32 = paths.iter().map(|path| path.weight).sum();
+            for path in &paths {
+                let part = u64::from(path.weight) * PAIR / u64::from(sum.max(1));
+                for segment in &path.segments {
+                    let number = |node: NodeId, nic: usize| first_nic[node.index()] + nic;
+                    loads[sends + number(segment.from, segment.nic)] += part;
+                    loads[receives + number(segment.to, segment.to_nic)] += part;
+                    channels.clear();
+                    plan.walk(segment, &mut channels);
+                    channels.iter().for_each(|c| loads[*c as usize] += part);
+                }
+            }
+        }
+        loads
+    };
+    let none = || vec![0u64; receives + nics.len()];
+    let add = |a: Vec<u64>, b: Vec<u64>| a.iter().zip(&b).map(|(a, b)| a + b).collect::<Vec<_>>();
+    let loads = (0..cluster.nodes.len()).into_par_iter().fold(none, of_source).reduce(none, add);
+    let links = (0..graph.channels() as u32).map(|c| cluster.link(graph.link(c)).rate.0 as f64);
+    let rates = links.chain(nics.iter().copied()).chain(nics.iter().copied());
+    let over = |(load, rate): (&u64, f64)| *load as f64 / PAIR as f64 * unit / rate;
+    let worst = loads.iter().zip(rates).map(over).fold(0.0, f64::max);
+    (worst > 0.0).then(|| (cluster.nodes.len() - 1) as f64 / worst)
 }

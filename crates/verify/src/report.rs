@@ -5,7 +5,7 @@ use tresse_plan::{LoadBound, Plan};
 use tresse_topology::vlan::Role;
 
 use super::judged::Judged;
-use super::{Bisection, Cut, Failures, Finding, Reflect, Survey};
+use super::{Bisection, Cut, Failures, Finding, Reflect, Survey, planes};
 
 /// How many primary paths go through transit nodes (nodes that forward frames for others), and the mean
 /// and largest number of transit nodes on a primary path.
@@ -93,7 +93,8 @@ impl Report {
             let sum: u64 = survey.loads.iter().sum();
             report.mean_link_load = sum as f64 / survey.loads.len() as f64;
         }
-        report.ideal_throughput = ideal_throughput(plan, survey);
+        report.ideal_throughput =
+            planes::ideal_throughput(plan).unwrap_or_else(|| ideal_throughput(plan, survey));
         report.bound = plan.load_bound();
         report.transit = TransitSummary {
             paths: survey.transit.paths,

@@ -256,10 +256,11 @@ impl Survey {
         word >> (nic % 64) & 1 == 1
     }
 
-    /// Returns how many (NIC, tree) pairs receive, on paths of any rank.
+    /// Returns how many NICs receive on a tree, on paths of any rank.
     #[must_use]
-    pub fn receivers(&self) -> u32 {
-        self.receives.iter().map(|w| w.count_ones()).sum()
+    pub fn receivers(&self, tree: TreeId) -> u32 {
+        let words = self.sent.len().div_ceil(64);
+        self.receives[tree.index() * words..][..words].iter().map(|w| w.count_ones()).sum()
     }
 
     /// Adds everything that `s` sends over one tree. `group.counts` is left zeroed.

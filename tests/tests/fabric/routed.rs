@@ -76,6 +76,7 @@ pub const TESTS: Tests = &[
     ("routed_by_the_daemon_a_line_of_a_shared_switch_is_outlived", daemon_outlives_a_shared_line),
     ("routed_an_exported_script_comes_and_goes", exported_script_comes_and_goes),
     ("routed_programs_are_run_as_on_a_host", programs_are_run_as_on_a_host),
+    ("routed_forwarding_that_somebody_switches_off_comes_back", forwarding_comes_back),
     ("routed_who_waits_goes_on_when_others_answer", who_waits_goes_on_when_others_answer),
 ];
 
@@ -248,6 +249,24 @@ fn tells_what_the_readme_shows() {
         let lines: Vec<String> = status.lines().map(undated).collect();
         if lines == shown { Ok(()) } else { Err(status) }
     });
+}
+
+/// `ip_forward` switches all interfaces of a host. No packet goes through it then, and nobody else sees that it does not.
+fn forwarding_comes_back() {
+    let lab = Lab::up("[fabric]\ntopology = { kind = \"ring\", nodes = 5 }\n", &[]);
+    eventually("in sync", 30, || lab.in_sync());
+    let keys = ["eth0", "eth1"].map(|nic| format!("net.ipv4.conf.{nic}.forwarding"));
+    lab.run("n1", "sysctl -qw net.ipv4.ip_forward=1");
+    lab.run("n1", "sysctl -qw net.ipv4.ip_forward=0");
+    eventually("forwarding is on again", 20, || {
+        let off =
+            keys.iter().filter(|key| lab.run("n1", &format!("sysctl -n {key}")).trim() != "1");
+        none(off.collect())
+    });
+    eventually("all answer", 20, || none(silent(&lab)));
+    eventually("in sync again", 20, || lab.in_sync());
+    let all = lab.run("n1", "sysctl -n net.ipv4.conf.all.forwarding");
+    assert_eq!(all.trim(), "0");
 }
 
 pub fn none<T>(found: Vec<T>) -> Result<(), Vec<T>> {

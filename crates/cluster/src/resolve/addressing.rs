@@ -143,7 +143,11 @@ fn nearest_prefix(text: &str) -> Option<String> {
     let (address, len) = text.split_once('/').unwrap_or((text, ""));
     let address: std::net::IpAddr = address.trim().parse().ok()?;
     let width = Prefix::host(address).len;
-    let usual = if address.is_ipv4() { 16 } else { 64 };
+    let usual = match address {
+        // As many octets as are set, of a network that has some hosts.
+        std::net::IpAddr::V4(v4) => (32 - v4.to_bits().trailing_zeros() as u8 / 8 * 8).clamp(8, 24),
+        std::net::IpAddr::V6(_) => 64,
+    };
     let len = len.trim().parse().ok().filter(|len| *len <= width).unwrap_or(usual);
     Some(format!("did you mean \"{}\"?", Prefix::containing(address, len)))
 }

@@ -12,6 +12,12 @@ use crate::forms::{Gateway, Networks};
 use crate::limits;
 use crate::read::At;
 
+/// Unicast addresses that no network behind a node has (RFC 3927, RFC 4291 section 2.5.5.2).
+const SPECIAL: [(&str, &str); 2] = [
+    ("169.254.0.0/16", "addresses of one link"),
+    ("::ffff:0:0/96", "IPv4 addresses as programs write them for IPv6"),
+];
+
 /// What an entry says to be behind its nodes.
 pub(super) struct Behind {
     /// Is it a gateway, and at which place?
@@ -60,7 +66,21 @@ impl Draft {
             found.add(ProblemKind::CountMismatch, &key.span, message, help);
             return Vec::new();
         }
-        let read = key.value.0.iter().filter_map(|text| Some((unicast(text, found)?, &text.span)));
+        let mut network = |text: &At<String>| {
+            let prefix = unicast(text, found)?;
+            let special =
+                SPECIAL.iter().filter_map(|(special, what)| Some((special.parse().ok()?, what)));
+            let Some((_, what)) =
+                special.into_iter().find(|(s, _): &(Prefix, _)| s.overlaps(&prefix))
+            else {
+                return Some(prefix);
+            };
+            let message = format!("`{prefix}` has {what}, to which nobody routes");
+            let help = "a prefix such as 192.168.10.0/24 or fd00:10::/64".to_owned();
+            found.add(ProblemKind::BadPrefix, &text.span, message, help);
+            None
+        };
+        let read = key.value.0.iter().filter_map(|text| Some((network(text)?, &text.span)));
         let read: Vec<_> = read.collect();
         self.networks.extend(read.iter().map(|(prefix, span)| (*prefix, (*span).clone())));
         read.into_iter().map(|(prefix, _)| prefix).collect()

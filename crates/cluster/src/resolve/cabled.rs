@@ -35,6 +35,8 @@ pub(super) struct Cabled {
     cables: Vec<Cable>,
     /// Does the file list the nodes?
     lists_nodes: bool,
+    /// Nodes that cables name and `[[node]]` does not, in the order of the file, and where the first is.
+    unlisted: Vec<(String, Range<usize>)>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +70,7 @@ impl Cabled {
         for entry in file.link.iter().flat_map(|links| &links.value) {
             cabled.link(entry, found);
         }
+        cabled.report_unlisted(found);
         let unread = file.link.as_ref().is_some_and(|links| !links.whole)
             || file.node.as_ref().is_some_and(|nodes| !nodes.whole);
         if found.len() == before && !unread {
@@ -249,10 +252,9 @@ impl Cabled {
         found: &mut Found,
     ) -> Option<NicEnd> {
         if self.lists_nodes && !self.index.contains_key(name) {
-            let message = format!("no node is called `{name}`");
-            let near = suggestion(name, self.names.iter().map(String::as_str));
-            let help = near.unwrap_or_else(|| "list it as [[node]], as the others".to_owned());
-            found.add(ProblemKind::UnknownName, &text.span, message, help);
+            if !self.unlisted.iter().any(|(other, _)| other == name) {
+                self.unlisted.push((name.to_owned(), text.span.clone()));
+            }
             return None;
         }
         let node = self.node(name);
@@ -264,6 +266,30 @@ impl Cabled {
             return None;
         }
         Some(NicEnd { node: NodeId::from(node), nic })
+    }
+
+    /// Reports nodes that cables name and the file does not list: one by one where they are few, as names that were
+    /// misspelled, else all as one.
+    fn report_unlisted(&self, found: &mut Found) {
+        let listed = self.names.len();
+        if let [(first, span), others @ ..] = &self.unlisted[..]
+            && !others.is_empty()
+            && self.unlisted.len() >= listed
+        {
+            let message = format!(
+                "cables name {} nodes that no [[node]] lists, `{first}` first, and only {listed} of all are listed",
+                others.len() + 1
+            );
+            let help = "list all nodes as [[node]], a name is enough, or none".to_owned();
+            found.add(ProblemKind::UnknownName, span, message, help);
+            return;
+        }
+        for (name, span) in &self.unlisted {
+            let message = format!("no node is called `{name}`");
+            let near = suggestion(name, self.names.iter().map(String::as_str));
+            let help = near.unwrap_or_else(|| "list it as [[node]], as the others".to_owned());
+            found.add(ProblemKind::UnknownName, span, message, help);
+        }
     }
 
     /// Reports NICs without a cable, and parts that no cable joins.

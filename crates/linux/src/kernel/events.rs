@@ -44,8 +44,8 @@ const RECEIVE_BYTES: usize = 64 * 1024;
 const RECEIVE_QUEUE_BYTES: usize = 8 * 1024 * 1024;
 
 /// RTNLGRP_LINK, NEIGH, TC, IPV4_IFADDR, IPV4_ROUTE, IPV4_RULE, IPV6_IFADDR, IPV6_ROUTE, IPV6_RULE,
-/// MPLS_ROUTE, NEXTHOP.
-const GROUPS: [u32; 11] = [1, 3, 4, 5, 7, 8, 9, 11, 19, 27, 32];
+/// IPV4_NETCONF, IPV6_NETCONF, MPLS_ROUTE, NEXTHOP.
+const GROUPS: [u32; 13] = [1, 3, 4, 5, 7, 8, 9, 11, 19, 24, 25, 27, 32];
 
 /// A kind of change in the kernel's tables, as [`KernelEvents`] reports it.
 #[derive(
@@ -69,6 +69,8 @@ pub enum KernelEvent {
     NexthopChanged,
     /// An ingress qdisc or a filter was added, removed or changed.
     FilterChanged,
+    /// Forwarding, or what else the kernel tells of the sysctls of interfaces, was switched.
+    SysctlChanged,
     /// Events were lost (ENOBUFS): anything may have changed.
     Overrun,
 }
@@ -216,6 +218,8 @@ pub(super) fn event(message: &Message<'_>) -> Option<KernelEvent> {
             (seen.protocol == PROTOCOL || TABLES.contains(&seen.table) || local)
                 .then_some(KernelEvent::RuleChanged)
         }
+        // `ip_forward` switches every interface, and tells of each.
+        libc::RTM_NEWNETCONF => Some(KernelEvent::SysctlChanged),
         libc::RTM_NEWTFILTER | libc::RTM_DELTFILTER => Some(KernelEvent::FilterChanged),
         libc::RTM_NEWQDISC | libc::RTM_DELQDISC => {
             let qdisc = Qdisc::parse(message.payload).ok()?;

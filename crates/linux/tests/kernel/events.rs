@@ -79,6 +79,8 @@ async fn each_change_is_told() {
     }
     ip("neigh add 10.78.0.3 lladdr 02:00:00:00:00:01 dev eth0 nud stale");
     assert_eq!(settled(&mut events).await, [], "a learned neighbour is no event");
+    std::fs::write("/proc/sys/net/ipv4/conf/eth0/forwarding", "1").unwrap();
+    assert_eq!(settled(&mut events).await, [KernelEvent::SysctlChanged]);
     ip("link set far0 down");
     assert!(settled(&mut events).await.contains(&KernelEvent::LinkChanged));
 }

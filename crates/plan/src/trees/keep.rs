@@ -22,7 +22,8 @@ impl Trees {
             .enumerate()
             .map(|(k, (tree, role))| {
                 let spec = self.specs[tree.index()].clone();
-                let renamed = *role == Role::Backup || self.assignment.may_keep_some();
+                let may_change = self.assignment.may_keep_some() || self.planes.is_some();
+                let renamed = *role == Role::Backup || may_change;
                 let name = if renamed { format!("T{k}") } else { spec.name };
                 (TreeSpec { name, role: *role, ..spec }, self.built[tree.index()].clone())
             })
