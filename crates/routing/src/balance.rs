@@ -54,6 +54,7 @@ impl Balance {
 }
 
 /// The greatest common divisor; 0 of two zeros.
-pub(crate) const fn gcd(a: u128, b: u128) -> u128 {
+#[must_use]
+pub const fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -28,7 +28,7 @@ pub mod updown;
 mod xy;
 
 pub use backup_trees::{legal_trees, woven_tree};
-pub use balance::Balance;
+pub use balance::{Balance, gcd};
 pub use detour::DetourSearch;
 use keep::Kept;
 pub use minimal::Minimal;

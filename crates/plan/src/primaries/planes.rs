@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use tresse_base::id::NodeId;
-use tresse_routing::RoutingError;
+use tresse_routing::{RoutingError, gcd};
 use tresse_topology::Planes;
 use tresse_topology::cluster::Cluster;
 
@@ -152,13 +152,7 @@ fn ways(
 
 /// Weights as these rates, as small as they can be, and at most [`MOST`].
 pub(super) fn weights(rates: &[u64]) -> Vec<u64> {
-    let gcd = |mut a: u64, mut b: u64| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
-    let unit = rates.iter().copied().fold(0, gcd).max(1);
+    let unit = rates.iter().fold(0, |unit, rate| gcd(unit, u128::from(*rate))).max(1) as u64;
     let most = rates.iter().max().map_or(1, |most| most / unit);
     let part = |rate: &u64| match rate / unit {
         weight if most <= MOST => weight,
