@@ -4,6 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
+use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 use tempfile::TempDir;
 use tresse_base::id::NodeId;
@@ -28,12 +29,6 @@ const NODE: &str = "n4";
 struct Harm(&'static [&'static str], &'static [&'static str], &'static str, &'static str);
 
 const FAULTS: &[Harm] = &[
-    Harm(
-        &["sysctl -qw net.ipv4.conf.eth0.rp_filter=1"],
-        &["sysctl -qw net.ipv4.conf.eth0.rp_filter=2"],
-        "rp-filter",
-        "eth0",
-    ),
     Harm(&["ip link set eth0 down"], &["ip link set eth0 up"], "nic", "eth0"),
     Harm(&["ip link set eth1 mtu 1300"], &["ip link set eth1 mtu 1500"], "nic", "eth1"),
     // Of a plan whose MACs are made up that of the file is not asked for.
@@ -85,6 +80,7 @@ fn names_what_is_wrong() {
         let faults = faults(&doctor(&lab, &files, &[]));
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     });
+    names_what_the_daemon_puts_right(&lab, &files);
     for Harm(harm, cure, check, object) in FAULTS {
         harm.iter().for_each(|words| drop(lab.run(NODE, words)));
         let found = faults(&doctor(&lab, &files, &["--local"]));
@@ -122,6 +118,23 @@ fn names_what_is_wrong() {
     let answer = doctor(&lab, &files, &["--local", "--socket", "/nonexistent"]);
     assert_eq!(faults(&answer), [("daemon".to_owned(), "tressed".to_owned())]);
     assert_eq!(answer["fine"], false);
+}
+
+/// The kernel tells the daemon of such changes, so it is halted meanwhile.
+fn names_what_the_daemon_puts_right(lab: &Lab, files: &TempDir) {
+    let signal = |signal| kill(lab.daemon(NODE), signal).unwrap();
+    signal(Signal::SIGSTOP);
+    lab.run(NODE, "sysctl -qw net.ipv4.conf.eth0.rp_filter=1");
+    let found = faults(&doctor(lab, files, &["--local", "--socket", "/nonexistent"]));
+    signal(Signal::SIGCONT);
+    let expected = [("rp-filter", "eth0"), ("daemon", "tressed")];
+    for (check, object) in expected {
+        assert!(found.iter().any(|(c, o)| c == check && o == object), "{found:?}");
+    }
+    eventually("the daemon has put it right", 20, || {
+        let value = lab.run(NODE, "sysctl -n net.ipv4.conf.eth0.rp_filter");
+        if value.trim() == "2" { Ok(()) } else { Err(value) }
+    });
 }
 
 /// A switch that floods, and what other programs of the host say: these here are ours, and say the worst.
