@@ -33,6 +33,7 @@ const PROGRAMS: &[&[&str]] = &[
     &["ip", "mptcp", "endpoint"],
     &["tc", "-s", "qdisc"],
     &["bridge", "-d", "vlan"],
+    &["bridge", "-d", "fdb"],
     &["nstat", "-az"],
     &["systemctl", "status", "--no-pager", "--lines=0", "tressed"],
     &["journalctl", "--no-pager", "-b", "-u", "tressed", "-n", "2000", "-o", "short-iso-precise"],

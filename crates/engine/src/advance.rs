@@ -203,6 +203,11 @@ impl Engine {
             }
         } else if waits {
             self.transition.all_at = None;
+        } else if *self.transition.all_at.get_or_insert(now) + LINGER_MS / 2 <= now
+            && !self.transition.by_new_gateways
+        {
+            self.transition.by_new_gateways = true;
+            self.look_again(now);
         } else if *self.transition.all_at.get_or_insert(now) + LINGER_MS <= now {
             self.end_transition();
             // What those who were given up said last is not news.

@@ -116,7 +116,12 @@ mod tests {
         };
         for refused in [
             Operation::SetLinkState { name: "eth0".into(), up: true },
-            Operation::ChangeLink { name: "eth0".into(), mtu: 9000, alias: String::new() },
+            Operation::ChangeLink {
+                name: "eth0".into(),
+                mtu: 9000,
+                alias: String::new(),
+                mac: None,
+            },
             Operation::DeleteLink { name: "eth0".into() },
             Operation::AddAddress { interface: "eth0".into(), address },
             Operation::DeleteAddress { interface: "eth0".into(), address },

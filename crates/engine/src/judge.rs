@@ -63,6 +63,7 @@ impl Engine {
                 gated(old, &old_gates, (&old_dead, &old_doubtful), &old_free, &old_healed)
             }),
             heard,
+            by_new_gateways: self.transition.by_new_gateways,
         };
         target(&plans, &self.settings, view)
     }

@@ -68,6 +68,9 @@ pub struct Transition {
     pub(super) announced_at: Option<u64>,
     /// When the last peer moved or was given up.
     pub(super) all_at: Option<u64>,
+    /// Are the gateways of the new plan used? From the middle of the time that the old plan lingers: earlier they may not let
+    /// anything through yet, later the old ones may not any more.
+    pub(super) by_new_gateways: bool,
     /// When the next silent peer will be given up.
     pub(super) silent_at: Option<u64>,
     /// The nodes whose absence was reported by an event, with what they were waited for.
@@ -146,10 +149,11 @@ impl Transition {
         &self.heard
     }
 
-    /// The next time at which a canary is due, a peer is given up, a wait is reported, or the old plan
-    /// can be removed.
+    /// The next time at which a canary is due, a peer is given up, a wait is reported, other gateways are used, or the
+    /// old plan can be removed.
     pub fn deadline(&self) -> Option<u64> {
-        let end = self.all_at.map(|at| at + LINGER_MS);
+        let left = if self.by_new_gateways { LINGER_MS } else { LINGER_MS / 2 };
+        let end = self.all_at.map(|at| at + left);
         self.asks.values().copied().chain(self.silent_at).chain(self.report_at).chain(end).min()
     }
 

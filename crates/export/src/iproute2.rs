@@ -242,6 +242,11 @@ fn batches(wanted: &Wanted, out: &mut String) {
     out.push_str(&commands::addresses(wanted));
     out.push_str(&commands::neighbours(wanted));
     line!(out, "EOF");
+    if !wanted.fdb.is_empty() {
+        line!(out, "    bridge -batch - <<'EOF'");
+        out.push_str(&commands::fdb(wanted));
+        line!(out, "EOF");
+    }
     line!(
         out,
         "    # A NIC without carrier takes no nexthop: its part is left out, run again later."

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tresse_base::kernel::{TUNNEL_PORT, TUNNEL_VNI};
 use tresse_plan::Plan;
 use tresse_reconcile::{
     ALL_FORWARDING, GuardRule, LinkKind, METRIC_PRIMARY, METRIC_UNREACHABLE, NODE_INTERFACE,
@@ -58,6 +59,15 @@ pub(super) fn render(plan: &Plan, slice: &Slice) -> Result<Vec<ExportFile>, Expo
             }
             LinkKind::Dummy => line!(text, "Kind=dummy\nMTUBytes={}", link.mtu),
             LinkKind::Tun => line!(text, "Kind=tun\nMTUBytes={}", link.mtu),
+            LinkKind::Vxlan { ipv6 } => {
+                line!(text, "Kind=vxlan\nMTUBytes={}", link.mtu);
+                link.mac.iter().for_each(|mac| line!(text, "MACAddress={mac}"));
+                line!(text, "\n[VXLAN]\nVNI={TUNNEL_VNI}\nDestinationPort={TUNNEL_PORT}");
+                line!(text, "MacLearning=no\nIndependent=yes");
+                if *ipv6 {
+                    line!(text, "Local=::");
+                }
+            }
         }
         files.push(unit(format!("20-tresse-{name}.netdev"), &text));
         files.push(unit(format!("20-tresse-{name}.network"), &whole(name)));
@@ -111,6 +121,11 @@ fn network(wanted: &Wanted, name: &str) -> String {
     for ((interface, address), neighbour) in &wanted.neighbours {
         if interface == name {
             line!(text, "\n[Neighbor]\nAddress={address}\nLinkLayerAddress={}", neighbour.mac);
+        }
+    }
+    for ((interface, mac), at) in &wanted.fdb {
+        if interface == name {
+            line!(text, "\n[BridgeFDB]\nMACAddress={mac}\nDestination={at}");
         }
     }
     text
@@ -219,6 +234,12 @@ fn guard(rule: &GuardRule, routes: &mut BTreeMap<String, String>) {
         GuardRule::Pass { from, to } => pass(format!("From={from}\nTo={to}")),
         GuardRule::Out { from } => pass(format!("From={from}")),
         GuardRule::In { to } | GuardRule::Into { to } => pass(format!("To={to}")),
+        GuardRule::Own { .. } => pass("IncomingInterface=lo".to_owned()),
+        GuardRule::Back { to } => {
+            let text = routes.entry(NODE_INTERFACE.into()).or_default();
+            line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nTo={to}");
+            line!(text, "Table={}\nPriority={}", GuardRule::BACK_TABLE, AFTER_TABLES + 1);
+        }
         GuardRule::Drop { interface, .. } => {
             let text = routes.entry(interface.clone()).or_default();
             line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nIncomingInterface={interface}");

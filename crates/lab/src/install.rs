@@ -26,6 +26,7 @@ pub fn slice(netns: &str, wanted: &Wanted, ipv6: bool) -> Result<(), RunError> {
         }
     })?;
     run::batch(Some(netns), "ip", &(commands::addresses(wanted) + &restoring(wanted)))?;
+    run::batch(Some(netns), "bridge", &commands::fdb(wanted))?;
     for (family, of_ipv4) in [("-4", true), ("-6", false)] {
         let rules = commands::rules(wanted, of_ipv4);
         if !rules.is_empty() {

@@ -114,8 +114,13 @@ fn change(wanted: &Wanted, most: usize) -> anyhow::Result<Vec<(&'static str, Spe
 fn wanted(routes: usize, other: impl Fn(usize) -> bool) -> anyhow::Result<Wanted> {
     let src: IpAddr = SOURCE.parse()?;
     let mut wanted = Wanted::default();
-    let node =
-        WantedLink { kind: LinkKind::Dummy, mtu: 1500, alias: "tresse:node".into(), up: true };
+    let node = WantedLink {
+        kind: LinkKind::Dummy,
+        mtu: 1500,
+        alias: "tresse:node".into(),
+        up: true,
+        mac: None,
+    };
     wanted.links.insert("tresse0".into(), node);
     wanted.addresses.insert(("tresse0".into(), src));
     let mut nexthops = Vec::new();

@@ -236,8 +236,13 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 /// What a slice would want.
 fn wanted(source: IpAddr, peers: &[IpAddr], to: &[IpAddr]) -> anyhow::Result<Wanted> {
     let mut wanted = Wanted::default();
-    let node =
-        WantedLink { kind: LinkKind::Dummy, mtu: 1500, alias: "tresse:node".into(), up: true };
+    let node = WantedLink {
+        kind: LinkKind::Dummy,
+        mtu: 1500,
+        alias: "tresse:node".into(),
+        up: true,
+        mac: None,
+    };
     wanted.links.insert("tresse0".into(), node);
     wanted.addresses.insert(("tresse0".into(), source));
     for peer in peers {

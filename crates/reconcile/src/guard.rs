@@ -52,6 +52,18 @@
 //! 780: from all nop
 //! ```
 //!
+//! Where nodes route, packets go between them and gateways by a tunnel (RFC 7348), so that nodes between see addresses of the fabric
+//! alone. A gateway sends what comes from elsewhere back by it, but for what it sends itself:
+//!
+//! ```text
+//! 776: from all iif lo goto 780
+//! 777: from 10.77.0.0/16 goto 780
+//! 778: from all to 10.77.0.0/16 lookup 7994        10.77.0.2 via 10.77.0.2 dev tresse-gw
+//! 779: from all iif eth0 blackhole
+//! 779: from all iif tresse-gw blackhole
+//! 780: from all nop
+//! ```
+//!
 //! What is behind another node gets what comes by a gateway (778, `from all to 192.168.10.0/24 goto 7799`).
 //!
 //! The rules stay when the daemon dies. Without the last one the kernel skips those that lead to it, and drops all
@@ -108,6 +120,17 @@ pub enum GuardRule {
     },
     /// FR_ACT_GOTO: passes packets from everywhere to a prefix.
     In {
+        /// FRA_DST.
+        to: Prefix,
+    },
+    /// FR_ACT_GOTO: leads what a gateway itself sends past [`GuardRule::Back`].
+    Own {
+        /// Does it concern IPv4 packets? Otherwise IPv6.
+        ipv4: bool,
+    },
+    /// FR_ACT_TO_TBL of [`GuardRule::BACK_TABLE`]: leads packets from everywhere to a prefix through the tunnel, at a gateway
+    /// where nodes route.
+    Back {
         /// FRA_DST.
         to: Prefix,
     },
@@ -189,6 +212,8 @@ pub enum GuardAction {
     Table(u32),
 }
 
+/// By this interface arrives what a host sends itself (LOOPBACK_IFINDEX).
+const LOOPBACK: &str = "lo";
 /// The table `local` (RT_TABLE_LOCAL).
 const LOCAL: u32 = 255;
 
@@ -206,17 +231,22 @@ impl GuardRule {
     /// others of ours.
     pub const ICMP_TABLE: u32 = super::TABLES.end + 64;
 
+    /// The table of the routes back from a gateway ([`super::Wanted::back`]).
+    pub const BACK_TABLE: u32 = Self::ICMP_TABLE + 2;
+
     /// What it matches and does.
     #[must_use]
     pub fn parts(&self) -> GuardParts {
+        let loopback = LOOPBACK.to_owned();
         let (from, to, interface) = match self {
             Self::Resume { .. } | Self::Past { .. } | Self::Local { .. } | Self::Icmp { .. } => {
                 (None, None, None)
             }
             Self::Source { from } | Self::Out { from } => (Some(*from), None, None),
-            Self::Destination { to } | Self::In { to } | Self::Into { to } => {
+            Self::Destination { to } | Self::In { to } | Self::Into { to } | Self::Back { to } => {
                 (None, Some(*to), None)
             }
+            Self::Own { .. } => (None, None, Some(&loopback)),
             Self::Pass { from, to } => (Some(*from), Some(*to), None),
             Self::Enter { interface, .. }
             | Self::Drop { interface, .. }
@@ -233,6 +263,8 @@ impl GuardRule {
             Self::Drop { .. } => (779, GuardAction::Blackhole),
             Self::Enter { .. } => (779, GuardAction::Goto(Self::SOURCES)),
             Self::Source { .. } => (Self::SOURCES, GuardAction::Goto(Self::DESTINATIONS)),
+            Self::Own { .. } => (776, GuardAction::Goto(Self::PAST)),
+            Self::Back { .. } => (778, GuardAction::Table(Self::BACK_TABLE)),
             Self::Out { .. } | Self::In { .. } => (777, GuardAction::Goto(Self::PAST)),
             Self::Past { .. } => (Self::PAST, GuardAction::Nop),
             Self::DropOutside { .. } => (Self::SOURCES + 1, GuardAction::Blackhole),
@@ -254,12 +286,14 @@ impl GuardRule {
         let rule = match priority {
             10 => Self::Hide { interface: interface(), address: to?.address },
             90 => Self::Local { ipv4 },
+            776 => Self::Own { ipv4 },
             777 => match from {
                 Some(from) => Self::Out { from },
                 None => Self::In { to: to? },
             },
             778 => match from {
                 Some(from) => Self::Pass { from, to: to? },
+                None if matches!(action, GuardAction::Table(_)) => Self::Back { to: to? },
                 None => Self::Into { to: to? },
             },
             Self::PAST => Self::Past { ipv4 },
@@ -292,6 +326,7 @@ impl GuardRule {
             | Self::DropBeyond { ipv4, .. }
             | Self::Enter { ipv4, .. }
             | Self::Local { ipv4 }
+            | Self::Own { ipv4 }
             | Self::Icmp { ipv4 } => *ipv4,
             Self::Hide { address, .. } => address.is_ipv4(),
             Self::Pass { from: of, .. }
@@ -299,6 +334,7 @@ impl GuardRule {
             | Self::Out { from: of }
             | Self::In { to: of }
             | Self::Into { to: of }
+            | Self::Back { to: of }
             | Self::Destination { to: of } => of.address.is_ipv4(),
         }
     }
@@ -346,6 +382,40 @@ impl GuardRule {
             Some(action),
         ];
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The rules of a gateway, but what comes from elsewhere goes back by the tunnel.
+    #[must_use]
+    pub fn with_tunnel(rules: BTreeSet<Self>) -> BTreeSet<Self> {
+        let own = |rule: &Self| match rule {
+            Self::Past { ipv4 } => Some(Self::Own { ipv4: *ipv4 }),
+            _ => None,
+        };
+        let own: Vec<Self> = rules.iter().filter_map(own).collect();
+        let back = |rule| match rule {
+            Self::In { to } => Self::Back { to },
+            other => other,
+        };
+        rules.into_iter().map(back).chain(own).collect()
+    }
+
+    /// The rules of two plans that are in use at once. If one makes the node a gateway its way past the rules that drop must not lead
+    /// to those of the other, so this one is let out too.
+    #[must_use]
+    pub fn united(rules: BTreeSet<Self>) -> BTreeSet<Self> {
+        if !rules.iter().any(|rule| matches!(rule, Self::Past { .. })) {
+            return rules;
+        }
+        let by_tunnel = rules.iter().any(|rule| matches!(rule, Self::Back { .. }));
+        let opened = |rule| match rule {
+            Self::Source { from } => Some(Self::Out { from }),
+            Self::Destination { to } if by_tunnel => Some(Self::Back { to }),
+            Self::Destination { to } => Some(Self::In { to }),
+            Self::Enter { interface, ipv4 } => Some(Self::Drop { interface, ipv4 }),
+            Self::DropOutside { .. } | Self::DropBeyond { .. } => None,
+            other => Some(other),
+        };
+        rules.into_iter().filter_map(opened).collect()
     }
 
     /// The rules that also pass packets from the prefixes that `rules` pass to other networks.

@@ -51,8 +51,8 @@ pub use rule::{Rule, SourceRule, TABLES};
 pub use saved::{Saved, sysctl_interface};
 pub use undo::inverse;
 pub use wanted::{
-    LinkKind, PLATFORM_LABELS, Wanted, WantedLabel, WantedLink, WantedNeighbour, WantedRoute,
-    XyBackups, label_input, label_sysctls, no_label_sysctls,
+    LinkKind, PLATFORM_LABELS, TunnelEnd, Wanted, WantedLabel, WantedLink, WantedNeighbour,
+    WantedRoute, XyBackups, label_input, label_sysctls, no_label_sysctls,
 };
 
 /// Protocol number by which routes, policy rules, nexthops and neighbours in the kernel are marked

@@ -40,9 +40,12 @@ impl KernelModel {
 
     fn act(&mut self, operation: &Operation) -> Outcome {
         match operation {
-            Operation::AddLink { name, link, mtu, alias } => self.add_link(name, link, *mtu, alias),
-            Operation::ChangeLink { name, mtu, alias } => {
+            Operation::AddLink { name, link, mtu, alias, mac } => {
+                self.add_link(name, link, *mtu, alias, *mac)
+            }
+            Operation::ChangeLink { name, mtu, alias, mac } => {
                 let link = self.link(name)?;
+                link.mac = mac.or(link.mac);
                 link.mtu = *mtu;
                 link.alias = Some(alias.clone());
                 Ok(())
@@ -78,6 +81,13 @@ impl KernelModel {
                 let old = self.observed.neighbours.remove(&key).ok_or("ENOENT")?;
                 self.note(old.protocol, operation);
                 Ok(())
+            }
+            Operation::AddFdb { interface, mac, at, replace } => {
+                self.add_fdb(interface, *mac, *at, *replace)
+            }
+            Operation::DeleteFdb { interface, mac } => {
+                let there = self.observed.fdb.remove(&(interface.clone(), *mac)).is_some();
+                if there { Ok(()) } else { Err("ENOENT") }
             }
             Operation::AddNexthop { id, interface, via, labels } => {
                 if self.observed.nexthops.contains_key(id) {

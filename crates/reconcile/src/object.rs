@@ -23,6 +23,8 @@ pub enum Object {
     Address(String, IpAddr),
     /// A permanent neighbour of an interface.
     Neighbour(String, IpAddr),
+    /// A forwarding entry of a VXLAN interface.
+    Fdb(String, Mac),
     /// A nexthop object that exists or is about to, by id.
     Nexthop(u32),
     /// A nexthop that has no id yet.
@@ -72,6 +74,7 @@ impl Object {
             Self::Sysctl(_) => "sysctl",
             Self::Address(..) => "address",
             Self::Neighbour(..) => "neighbour",
+            Self::Fdb(..) => "fdb",
             Self::Nexthop(_) | Self::PlannedNexthop(_) => "nexthop",
             Self::Group(_) => "group",
             Self::Route(..) | Self::TableRoute(..) | Self::Unreachable(_) => "route",
@@ -94,6 +97,7 @@ impl fmt::Display for Object {
             Self::Address(interface, address) | Self::Neighbour(interface, address) => {
                 write!(f, "{address} dev {interface}")
             }
+            Self::Fdb(interface, mac) => write!(f, "{mac} dev {interface}"),
             Self::Nexthop(id) | Self::Group(id) => write!(f, "{id:#x}"),
             Self::PlannedNexthop(nexthop) => write!(f, "{nexthop}"),
             Self::Route(dst, metric) => write!(f, "{dst} metric {metric}"),
@@ -187,6 +191,7 @@ impl Operation {
             Self::SetLinkState { up: false, .. } => "down",
             Self::WriteSysctl { .. } | Self::LimitSubflows { .. } => "write",
             Self::AddNeighbour { replace, .. }
+            | Self::AddFdb { replace, .. }
             | Self::AddGroup { replace, .. }
             | Self::AddRoute { replace, .. }
             | Self::AddTableRoute { replace, .. }
@@ -200,6 +205,7 @@ impl Operation {
             Self::DeleteLink { .. }
             | Self::DeleteAddress { .. }
             | Self::DeleteNeighbour { .. }
+            | Self::DeleteFdb { .. }
             | Self::DeleteNexthop { .. }
             | Self::DeleteRoute { .. }
             | Self::DeleteUnreachable { .. }
@@ -231,6 +237,9 @@ impl Operation {
             Self::AddNeighbour { interface, address, .. }
             | Self::DeleteNeighbour { interface, address } => {
                 Object::Neighbour(interface.clone(), *address)
+            }
+            Self::AddFdb { interface, mac, .. } | Self::DeleteFdb { interface, mac } => {
+                Object::Fdb(interface.clone(), *mac)
             }
             Self::AddNexthop { id, .. } | Self::DeleteNexthop { id } => Object::Nexthop(*id),
             Self::AddGroup { id, .. } => Object::Group(*id),
@@ -282,11 +291,15 @@ impl fmt::Display for Operation {
         let object = self.object();
         write!(f, "{} {} {object}", self.verb(), object.kind())?;
         match self {
-            Self::AddLink { mtu, .. } | Self::ChangeLink { mtu, .. } => write!(f, " mtu {mtu}"),
+            Self::AddLink { mtu, mac, .. } | Self::ChangeLink { mtu, mac, .. } => {
+                write!(f, " mtu {mtu}")?;
+                mac.iter().try_for_each(|mac| write!(f, " address {mac}"))
+            }
             Self::WriteSysctl { value, .. } => write!(f, " = {value}"),
             Self::AddEndpoint { id, .. } => write!(f, " id {id}"),
             Self::LimitSubflows { limit, .. } => write!(f, " = {limit}"),
             Self::AddNeighbour { mac, .. } => write!(f, " lladdr {mac}"),
+            Self::AddFdb { at, .. } => write!(f, " dst {at}"),
             Self::AddNexthop { interface, via, labels, .. } => {
                 write!(f, " via {via} dev {interface}")?;
                 write_labels(f, labels)

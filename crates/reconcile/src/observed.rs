@@ -26,6 +26,10 @@ pub struct Observed {
     /// Permanent neighbours by (interface, address), ours and foreign.
     #[serde(with = "super::pairs")]
     pub neighbours: BTreeMap<(String, IpAddr), ObservedNeighbour>,
+    /// Permanent forwarding entries (FDB) of VXLAN interfaces of ours by (interface, MAC address), with the address to which
+    /// frames are sent.
+    #[serde(default, with = "super::pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    pub fdb: BTreeMap<(String, Mac), IpAddr>,
     /// All nexthop objects and groups by id.
     pub nexthops: BTreeMap<u32, ObservedNexthop>,
     /// Unicast routes of the main table by (destination, metric), ours and foreign; several
@@ -145,6 +149,12 @@ impl ObservedLink {
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.alias.as_deref().is_some_and(|a| a.starts_with(super::ALIAS_PREFIX))
+    }
+
+    /// Its MAC address, if it is of a kind whose MAC addresses are planned.
+    #[must_use]
+    pub fn planned_mac(&self) -> Option<Mac> {
+        self.mac.filter(|_| matches!(self.kind, Some(LinkKind::Vxlan { .. })))
     }
 }
 

@@ -26,8 +26,11 @@ pub enum Operation {
         mtu: u32,
         /// Its alias.
         alias: String,
+        /// Its MAC address; `None`: that which the kernel gives it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mac: Option<Mac>,
     },
-    /// Set MTU and alias of an interface of ours.
+    /// Set MTU, alias and MAC address of an interface of ours.
     ChangeLink {
         /// Its name.
         name: String,
@@ -35,6 +38,9 @@ pub enum Operation {
         mtu: u32,
         /// Its alias.
         alias: String,
+        /// Its MAC address; `None`: it stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mac: Option<Mac>,
     },
     /// Set an interface up or down.
     SetLinkState {
@@ -90,6 +96,24 @@ pub enum Operation {
         interface: String,
         /// Address.
         address: IpAddr,
+    },
+    /// RTM_NEWNEIGH of family AF_BRIDGE, NTF_SELF, NUD_PERMANENT: a forwarding entry (FDB) of a VXLAN interface of ours.
+    AddFdb {
+        /// Interface.
+        interface: String,
+        /// MAC address (lladdr).
+        mac: Mac,
+        /// Address to which frames for it are sent (NDA_DST).
+        at: IpAddr,
+        /// Is there already one with another address (NLM_F_REPLACE)?
+        replace: bool,
+    },
+    /// RTM_DELNEIGH of such an entry.
+    DeleteFdb {
+        /// Interface.
+        interface: String,
+        /// MAC address (lladdr).
+        mac: Mac,
     },
     /// RTM_NEWNEXTHOP of a plain nexthop, RTNH_F_ONLINK.
     AddNexthop {

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use tresse_base::id::Label;
-use tresse_base::units::Prefix;
+use tresse_base::units::{Mac, Prefix};
 
 use super::diff::narrow;
 use super::{METRIC_PRIMARY, Observed, Operation, WantedLabel, sysctl_interface};
@@ -25,6 +25,7 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
                 name: name.clone(),
                 mtu: link.mtu,
                 alias: link.alias.clone().unwrap_or_default(),
+                mac: link.planned_mac(),
             })
             .into_iter()
             .collect(),
@@ -58,6 +59,13 @@ pub fn inverse(operation: &Operation, before: &Observed) -> Vec<Operation> {
         Operation::DeleteNeighbour { interface, address } => {
             neighbour(interface, *address, false, before)
         }
+        Operation::AddFdb { interface, mac, replace: false, .. } => {
+            vec![Operation::DeleteFdb { interface: interface.clone(), mac: *mac }]
+        }
+        Operation::AddFdb { interface, mac, replace: true, .. } => {
+            fdb(interface, *mac, true, before)
+        }
+        Operation::DeleteFdb { interface, mac } => fdb(interface, *mac, false, before),
         Operation::AddNexthop { id, .. } | Operation::AddGroup { id, replace: false, .. } => {
             vec![Operation::DeleteNexthop { id: *id }]
         }
@@ -133,6 +141,7 @@ fn recreate(name: &str, before: &Observed) -> Vec<Operation> {
         link: kind,
         mtu: link.mtu,
         alias: link.alias.clone().unwrap_or_default(),
+        mac: link.planned_mac(),
     }];
     let sysctls = before.sysctls.iter().filter(|(key, _)| sysctl_interface(key) == Some(name));
     operations.extend(sysctls.map(|(key, value)| Operation::WriteSysctl {
@@ -169,6 +178,13 @@ fn neighbour(interface: &str, address: IpAddr, replace: bool, before: &Observed)
     let found = before.neighbours.get(&key);
     let operation =
         found.map(|n| Operation::AddNeighbour { interface: key.0, address, mac: n.mac, replace });
+    operation.into_iter().collect()
+}
+
+fn fdb(interface: &str, mac: Mac, replace: bool, before: &Observed) -> Vec<Operation> {
+    let key = (interface.to_owned(), mac);
+    let found = before.fdb.get(&key);
+    let operation = found.map(|at| Operation::AddFdb { interface: key.0, mac, at: *at, replace });
     operation.into_iter().collect()
 }
 

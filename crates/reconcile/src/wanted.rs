@@ -52,6 +52,17 @@ pub struct Wanted {
     /// routes to the first one that can be reached are the network's ([`Wanted::followed`]).
     #[serde(default, with = "super::pairs", skip_serializing_if = "BTreeMap::is_empty")]
     pub behind: BTreeMap<Prefix, Vec<IpAddr>>,
+    /// The other ends of the tunnel to gateways ([`LinkKind::Vxlan`]), by the address of the node that each is: at a gateway all
+    /// nodes, elsewhere the gateways. What they need besides the interface is wanted once routes to networks behind nodes are
+    /// ([`Wanted::followed`]): they are no neighbours on cables.
+    #[serde(default, with = "super::pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    pub ends: BTreeMap<IpAddr, TunnelEnd>,
+    /// Forwarding entries (FDB) of the tunnel by (interface, MAC address): the address to which frames for that MAC are sent.
+    #[serde(default, with = "super::pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    pub fdb: BTreeMap<(String, Mac), IpAddr>,
+    /// At a gateway, the routes by which packets from elsewhere go back by the tunnel, in [`GuardRule::BACK_TABLE`].
+    #[serde(default, with = "super::pairs", skip_serializing_if = "BTreeMap::is_empty")]
+    pub back: BTreeMap<Prefix, Nexthop>,
     /// All networks behind nodes, also behind this one.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub networks: BTreeSet<Prefix>,
@@ -119,7 +130,9 @@ impl Wanted {
         let from = self.mptcp.tables.iter();
         let from =
             from.filter_map(|((nic, to), nexthop)| Some((self.source_table(nic)?, *to, nexthop)));
-        table_routes.chain(from).map(|(table, to, nexthop)| ((table, to), nexthop)).collect()
+        let back = self.back.iter().map(|(to, nexthop)| (GuardRule::BACK_TABLE, *to, nexthop));
+        let all = table_routes.chain(from).chain(back);
+        all.map(|(table, to, nexthop)| ((table, to), nexthop)).collect()
     }
 
     /// The table for packets from the addresses of a NIC: by the NIC's place in [`Wanted::nics`].
@@ -186,9 +199,12 @@ pub struct WantedLink {
     pub alias: String,
     /// Set up? False while its VID is fused (K5): then the interface exists but is down.
     pub up: bool,
+    /// The MAC address that it must have; `None`: that which the kernel gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
 }
 
-/// Kind of a network interface that we create: VLAN, dummy or TUN.
+/// Kind of a network interface that we create: VLAN, dummy, TUN or VXLAN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LinkKind {
@@ -205,6 +221,37 @@ pub enum LinkKind {
     /// long as the daemon holds it open. Slices never ask for one; a daemon whose kernel cannot
     /// push labels does.
     Tun,
+    /// A VXLAN interface with [`TUNNEL_VNI`](tresse_base::kernel::TUNNEL_VNI) that learns nothing, between the nodes and the
+    /// gateways of a fabric whose nodes route.
+    Vxlan {
+        /// Is it between IPv6 addresses of nodes? Otherwise IPv4.
+        ipv6: bool,
+    },
+}
+
+/// Another node as an end of the tunnel to gateways.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunnelEnd {
+    /// MAC address of its tunnel interface.
+    pub mac: Mac,
+    /// The node's address to which packets for it are sent.
+    pub at: IpAddr,
+}
+
+impl TunnelEnd {
+    /// The gateway of routes of a family by the tunnel to this end. The IPv4 address of its node; of IPv6 the link-local
+    /// address of its MAC (RFC 4291, appendix A), as Linux takes none there that another interface leads to.
+    #[must_use]
+    pub fn via(&self, node: IpAddr) -> IpAddr {
+        if node.is_ipv4() {
+            return node;
+        }
+        let [a, b, c, d, e, f] = self.mac.0;
+        let mut address = [0; 16];
+        address[..2].copy_from_slice(&[0xfe, 0x80]);
+        address[8..].copy_from_slice(&[a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+        address.into()
+    }
 }
 
 /// A wanted permanent neighbour entry: the MAC address of the neighbour.

@@ -9,6 +9,7 @@ mod builder;
 mod host;
 mod mptcp;
 mod routed;
+mod tunnel;
 mod value;
 
 pub use builder::first_hop;
@@ -191,6 +192,7 @@ impl Builder<'_> {
                     mtu,
                     alias: format!("{ALIAS_PREFIX}{}", spec.name),
                     up: true,
+                    mac: None,
                 },
             );
             for address in &plan.addresses().nic[self.node.index()][index] {

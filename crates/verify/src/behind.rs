@@ -23,22 +23,15 @@ pub(super) fn notes(plan: &Plan) -> Vec<Finding> {
     });
     let led = gateways.first().map(|first| {
         let order: Vec<&str> = gateways.iter().map(|node| node.name.as_str()).collect();
-        let (kind, message) = match plan.node_routes() {
-            Some(_) => (
-                "not-used",
-                "gateway = true makes no routes where nodes route, it only lets packets of the fabric out there: route to \
-                 other networks by hand"
-                    .to_owned(),
-            ),
-            None => (
-                "gateways",
-                format!(
-                    "nodes without a default route of their own use the first of these gateways that they can reach: {}",
-                    order.join(", ")
-                ),
-            ),
+        let by = match plan.node_routes() {
+            Some(_) => " by a tunnel (VXLAN), with less room in each packet",
+            None => "",
         };
-        Finding { kind, object: first.name.clone(), message }
+        let message = format!(
+            "nodes without a default route of their own use the first of these gateways that they can reach{by}: {}",
+            order.join(", ")
+        );
+        Finding { kind: "gateways", object: first.name.clone(), message }
     });
     [owned, led].into_iter().flatten().collect()
 }

@@ -1,13 +1,13 @@
 //! Networks behind nodes, and gateways: hosts that the plan does not know reach the fabric and each other, whatever cable
 //! fails, and nothing else by it.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tresse_base::id::NodeId;
 use tresse_lab::{netns, run};
 use tresse_tests::pace::is_emulated;
 
-use crate::lab::{Lab, eventually};
+use crate::lab::{Lab, Planned, eventually};
 use crate::routed::{none, silent};
 use crate::suite::Tests;
 
@@ -15,6 +15,7 @@ pub const TESTS: Tests = &[
     ("routed_by_the_daemon_networks_behind_nodes_outlive_every_cable", || {
         outlive_every_cable(RING, &["ann:eth0", "bob:eth0", "cid:eth0", "dot:eth0", "eve:eth0"]);
     }),
+    ("routed_gateways_change_while_packets_pass", gateways_change),
     ("routed_a_script_reaches_networks_behind_nodes", || reached_by_script(RING)),
     ("routed_networks_behind_nodes_are_open_to_the_fabric_alone", open_to_the_fabric_alone),
     ("routed_pods_of_the_bridge_plugin_reach_each_other", pods_reach_each_other),
@@ -24,12 +25,12 @@ pub const SWITCHED: Tests = &[("networks_behind_nodes_outlive_a_cable", || {
     outlive_every_cable(CLIQUE, &["s0-s1", "s3-s4"]);
 })];
 
-/// A ring whose nodes have the names of hosts. Two have networks behind them.
+/// A ring whose nodes have the names of hosts. Two have networks behind them, and two are gateways.
 const RING: &str = "[fabric]\ntopology = { kind = \"ring\", nodes = 5 }\n\
     [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\nnics = [\"10.78.0.0/16\", \"fd78::/64\"]\n\
     [[node]]\nname = \"ann\"\nprefixes = [\"192.168.10.0/24\", \"fd00:10::/64\"]\n\
     [[node]]\nname = \"bob\"\nprefixes = \"192.168.11.0/24\"\n\
-    [[node]]\nname = \"cid\"\n[[node]]\nname = \"dot\"\n[[node]]\nname = \"eve\"\n";
+    [[node]]\nname = \"cid\"\ngateway = 2\n[[node]]\nname = \"dot\"\n[[node]]\nname = \"eve\"\ngateway = 1\n";
 
 /// The same with switches between the nodes, and two gateways.
 const CLIQUE: &str = "[fabric]\ntopology = { kind = \"clique\", ports = 8, nodes_per_switch = 1 }\n\
@@ -42,6 +43,7 @@ const CLIQUE: &str = "[fabric]\ntopology = { kind = \"clique\", ports = 8, nodes
 
 /// Somewhere in the world.
 const FAR: &str = "203.0.113.9";
+const FAR_IPV6: &str = "2001:db8::9";
 
 /// A host that the plan does not know; removed when dropped.
 struct Host(String);
@@ -59,11 +61,9 @@ impl Host {
     fn behind(lab: &Lab, node: &str, number: u32) -> Self {
         let host = Self::new(lab, node);
         host.cable(lab, node, &format!("192.168.{number}"));
-        if lab.now.plan.addresses().node[0].len() > 1 {
+        if is_dual(lab) {
             let prefix = format!("fd00:{number}:");
-            lab.run(node, &format!("ip -6 addr add {prefix}:1/64 dev behind nodad"));
-            lab.run(node, "sysctl -qw net.ipv6.conf.behind.force_forwarding=1");
-            host.run(&format!("ip -6 addr add {prefix}:2/64 dev {node} nodad"));
+            host.cable_ipv6(lab, node, &prefix);
             host.run(&format!("ip -6 route add default via {prefix}:1"));
         }
         host.run(&format!("ip route add default via 192.168.{number}.1"));
@@ -81,14 +81,27 @@ impl Host {
         self.run(&format!("ip link set {node} up"));
     }
 
+    /// Addresses of that cable, where the fabric has IPv6.
+    fn cable_ipv6(&self, lab: &Lab, node: &str, prefix: &str) {
+        lab.run(node, &format!("ip -6 addr add {prefix}:1/64 dev behind nodad"));
+        lab.run(node, "sysctl -qw net.ipv6.conf.behind.force_forwarding=1");
+        self.run(&format!("ip -6 addr add {prefix}:2/64 dev {node} nodad"));
+    }
+
     /// What both gateways lead to. Answers go by `eve`.
     fn world(lab: &Lab) -> Self {
         let host = Self::new(lab, "world");
         for (node, prefix) in [("cid", "198.18.1"), ("eve", "198.18.2")] {
             host.cable(lab, node, prefix);
             lab.run(node, &format!("ip route add default via {prefix}.2"));
+            if is_dual(lab) {
+                let prefix = format!("fd00:{node}").replace("cid", "c1").replace("eve", "c2") + ":";
+                host.cable_ipv6(lab, node, &prefix);
+                lab.run(node, &format!("ip -6 route add default via {prefix}:2"));
+            }
         }
         host.run(&format!("ip addr add {FAR}/32 dev lo"));
+        host.run(&format!("ip addr add {FAR_IPV6}/128 dev lo nodad"));
         host.answers_by("eve");
         host
     }
@@ -97,6 +110,12 @@ impl Host {
         let via = if gateway == "eve" { "198.18.2.1" } else { "198.18.1.1" };
         for network in ["10.77.0.0/16", "192.168.0.0/16"] {
             self.run(&format!("ip route replace {network} via {via}"));
+        }
+        let via = if gateway == "eve" { "fd00:c2::1" } else { "fd00:c1::1" };
+        if self.run("ip -6 addr show").contains("fd00:c1::2") {
+            for network in ["fd77::/64", "fd00:10::/64"] {
+                self.run(&format!("ip -6 route replace {network} via {via}"));
+            }
         }
     }
 
@@ -113,6 +132,11 @@ impl Drop for Host {
     }
 }
 
+/// Has the fabric IPv6 too?
+fn is_dual(lab: &Lab) -> bool {
+    lab.now.plan.addresses().node[0].len() > 1
+}
+
 /// Those of these that do not answer, each asked from a namespace.
 fn unanswered(asked: &[(String, String)]) -> Vec<(String, String)> {
     let answers = run::parallel(asked, 4, |(from, to)| {
@@ -124,10 +148,11 @@ fn unanswered(asked: &[(String, String)]) -> Vec<(String, String)> {
     silent.map(|(pair, _)| pair.clone()).collect()
 }
 
-/// Who asks whom: every node the hosts behind others; these hosts every node and each other; all but the gateways the world.
-fn asked(lab: &Lab, hosts: &[(&str, &Host, u32)], world: bool) -> Vec<(String, String)> {
+/// Who asks whom: every node the hosts behind others; these hosts every node and each other; all but the gateways the world,
+/// and the world all of them.
+fn asked(lab: &Lab, hosts: &[(&str, &Host, u32)], world: Option<&Host>) -> Vec<(String, String)> {
     let mut asked = Vec::new();
-    let dual = lab.now.plan.addresses().node[0].len() > 1;
+    let dual = is_dual(lab);
     for node in lab.now.nodes() {
         let name = lab.now.node(node);
         let netns = lab.directory.netns(name);
@@ -144,12 +169,22 @@ fn asked(lab: &Lab, hosts: &[(&str, &Host, u32)], world: bool) -> Vec<(String, S
                 asked.push((host.0.clone(), of.iter().find(|a| a.is_ipv6()).unwrap().to_string()));
             }
         }
-        if world && !lab.now.plan.cluster().node(node).gateway {
-            asked.push((netns, FAR.to_owned()));
+        if let Some(world) = world {
+            let of = &lab.now.plan.addresses().node[node.index()];
+            asked.extend(of.iter().map(|address| (world.0.clone(), address.to_string())));
+            if !lab.now.plan.cluster().node(node).gateway {
+                asked.push((netns.clone(), FAR.to_owned()));
+                asked.extend(dual.then(|| (netns, FAR_IPV6.to_owned())));
+            }
         }
     }
-    if world {
-        asked.extend(hosts.iter().map(|(_, host, _)| (host.0.clone(), FAR.to_owned())));
+    for (_, host, number) in hosts.iter().filter(|_| world.is_some()) {
+        asked.push((host.0.clone(), FAR.to_owned()));
+        asked.extend(world.map(|world| (world.0.clone(), format!("192.168.{number}.2"))));
+        if dual && *number == 10 {
+            asked.push((host.0.clone(), FAR_IPV6.to_owned()));
+            asked.extend(world.map(|world| (world.0.clone(), "fd00:10::2".to_owned())));
+        }
     }
     asked.sort();
     asked.dedup();
@@ -163,7 +198,7 @@ fn outlive_every_cable(text: &str, parts: &[&str]) {
     let is_open = lab.now.plan.cluster().nodes.iter().any(|node| node.gateway);
     let world = is_open.then(|| Host::world(&lab));
     let hosts = [("ann", &ann, 10), ("bob", &bob, 11)];
-    let all = asked(&lab, &hosts, is_open);
+    let all = asked(&lab, &hosts, world.as_ref());
     eventually("all answer", 30, || none(unanswered(&all)));
     assert_eq!(silent(&lab), []);
     for part in parts {
@@ -208,11 +243,57 @@ fn next_gateway(lab: &Lab, world: &Host, all: &[(String, String)]) {
     eventually("all answer again", 60, || none(unanswered(all)));
 }
 
+/// While another gateway takes the place of one no packet to the world is lost: a node uses the old one until the others know the
+/// new plan, and that one lets packets out until then. Both masquerade, so that answers come by the gateway that asked.
+fn gateways_change() {
+    let text = |gateway: &str| {
+        let is = format!("name = \"{gateway}\"\ngateway");
+        let none = RING.replace("gateway = 1\n", "").replace("gateway = 2\n", "");
+        none.replace(&format!("name = \"{gateway}\"\n"), &format!("{is} = true\n"))
+    };
+    let lab = Lab::up(&text("eve"), &[]);
+    eventually("in sync", 60, || lab.in_sync());
+    let ann = Host::behind(&lab, "ann", 10);
+    let _world = Host::world(&lab);
+    for gateway in ["cid", "eve"] {
+        lab.run(gateway, "iptables -t nat -A POSTROUTING -o behind -j MASQUERADE");
+    }
+    let dot = lab.directory.netns("dot");
+    let askers = [dot, ann.0.clone()];
+    let asked: Vec<_> = askers.iter().map(|from| (from.clone(), FAR.to_owned())).collect();
+    eventually("the world answers", 30, || none(unanswered(&asked)));
+    let mut planned = Planned::new(&text("eve"), &lab.now.lock);
+    for gateway in ["cid", "eve"] {
+        let pings: Vec<_> = askers
+            .iter()
+            .map(|from| {
+                let ping = || {
+                    let mut ping = Command::new("ping");
+                    ping.args(["-n", "-q", "-i0.01", "-c500", "-W5", FAR]).stdout(Stdio::piped());
+                    ping.spawn().unwrap()
+                };
+                netns::inside(from, ping).unwrap()
+            })
+            .collect();
+        planned = Planned::new(&text(gateway), &planned.lock);
+        lab.now.nodes().for_each(|node| lab.apply(node, &planned));
+        for ping in pings {
+            let said = String::from_utf8(ping.wait_with_output().unwrap().stdout).unwrap();
+            assert!(said.contains(" 0% packet loss"), "to {gateway}: {said}");
+        }
+        let at = lab.now.nodes().find(|node| lab.now.node(*node) == gateway).unwrap();
+        let shown = lab.run("dot", "ip route show default");
+        let via = lab.now.plan.addresses().node[at.index()][0];
+        assert!(shown.contains(&format!("via {via} dev tresse-gw")), "{shown}");
+    }
+}
+
 /// The same without a daemon, as `tresse export iproute2` has it.
 fn reached_by_script(text: &str) {
     let lab = Lab::up(text, &["--no-daemon"]);
     let (ann, bob) = (Host::behind(&lab, "ann", 10), Host::behind(&lab, "bob", 11));
-    let all = asked(&lab, &[("ann", &ann, 10), ("bob", &bob, 11)], false);
+    let world = Host::world(&lab);
+    let all = asked(&lab, &[("ann", &ann, 10), ("bob", &bob, 11)], Some(&world));
     eventually("all answer", 30, || none(unanswered(&all)));
 }
 

@@ -17,6 +17,11 @@ pub(super) fn modules(_: &Seen<'_>, slice: &Slice) -> Vec<Finding> {
         let fix = "a kernel with CONFIG_VLAN_8021Q (the distribution's)";
         findings.push(check.fails("8021q", "this kernel has no such module", effect, fix));
     }
+    if !slice.wanted.ends.is_empty() && !host::has_module("vxlan") {
+        let effect = "no tunnel to gateways can be made: nothing of the plan works here";
+        let fix = "a kernel with CONFIG_VXLAN (the distribution's), or leave out `gateway`";
+        findings.push(check.fails("vxlan", "this kernel has no such module", effect, fix));
+    }
     let forwards = !slice.wanted.labels.is_empty();
     let nexthops = slice.wanted.routes.values().flat_map(|route| &route.nexthops);
     let pushes = nexthops.into_iter().any(|nexthop| !nexthop.labels.is_empty());

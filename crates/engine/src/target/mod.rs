@@ -65,6 +65,7 @@ pub fn target(plans: &Plans<'_>, settings: &Settings, view: &View) -> Target {
     for plan in [Some(plans.new), plans.old].into_iter().flatten() {
         join::join(&mut wanted, plan.prepared, settings, observed);
     }
+    wanted.guard = GuardRule::united(wanted.guard);
     let in_use = || [Some(plans.new), plans.old].into_iter().flatten().map(|plan| plan.prepared);
     join::exempt_uplinks(&mut wanted, observed);
     let behind = GuardRule::behind(&wanted.guard, &settings.forward_to);

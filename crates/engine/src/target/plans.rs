@@ -14,4 +14,6 @@ pub struct Plans<'a> {
     /// During a change: a changed route waits until its peer has been heard, that is, is in this
     /// set.
     pub heard: Option<&'a Senders>,
+    /// During a change: are the gateways of the new plan used before those of the old one?
+    pub by_new_gateways: bool,
 }

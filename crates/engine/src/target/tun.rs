@@ -39,7 +39,7 @@ pub(super) fn interface(prepared: &Prepared) -> Option<(WantedLink, BTreeMap<Str
     let ipv6 = prepared.wanted.routes.keys().any(|(dst, _)| dst.address.is_ipv6());
     let (name, value) = if ipv6 { ("router_solicitations", "0") } else { ("disable_ipv6", "1") };
     let sysctl = (format!("net/ipv6/conf/{PUSH_INTERFACE}/{name}"), value.to_owned());
-    Some((WantedLink { kind: LinkKind::Tun, mtu, alias, up: true }, [sysctl].into()))
+    Some((WantedLink { kind: LinkKind::Tun, mtu, alias, up: true, mac: None }, [sysctl].into()))
 }
 
 /// Routes labelled paths through the TUN interface and returns the table of labels to push. Paths

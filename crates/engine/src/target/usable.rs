@@ -57,7 +57,7 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
         .tables
         .retain(|_, nexthop| new.is_fit(nexthop) && new.closed(&nexthop.interface).is_none());
     if let Some(old) = old {
-        keep(&mut wanted, all(old.prepared, engines));
+        keep(&mut wanted, all(old.prepared, engines), plans.by_new_gateways);
     }
     let fused = |interface: &str| matches!(new.closed(interface), Some((_, Gate::Fused)));
     for (name, link) in &mut wanted.links {
@@ -84,7 +84,7 @@ fn for_others(wanted: &mut Wanted, plans: &Plans<'_>) {
     let unshared = |free: &KeptFree| KeptFree { shares: BTreeMap::new(), ..free.clone() };
     let (free, old_free) = (unshared(new.free), old.map(|old| unshared(old.free)));
     let old = old.zip(old_free.as_ref()).map(|(old, free)| Gated { free, ..old });
-    let plain = Plans { new: Gated { free: &free, ..new }, old, heard };
+    let plain = Plans { new: Gated { free: &free, ..new }, old, heard, ..*plans };
     let nics: Vec<String> = new.prepared.wanted.nics.keys().cloned().collect();
     let (routes, _) = routes(&plain, &shared, &mut Vec::new());
     for (key, route) in routes.into_iter().filter(|((_, metric), _)| *metric == METRIC_PRIMARY) {
@@ -232,14 +232,25 @@ fn labels(
     labels
 }
 
-/// Adds the objects that routes of the old plan need.
-fn keep(wanted: &mut Wanted, old: Wanted) {
+/// Adds the objects that routes of the old plan need, and its gateways before those of the new plan or after them.
+fn keep(wanted: &mut Wanted, old: Wanted, by_new_gateways: bool) {
     for (name, link) in old.links {
         wanted.links.entry(name).or_insert(link);
     }
     wanted.addresses.extend(old.addresses);
     wanted.unreachable.extend(old.unreachable);
     wanted.guard.extend(old.guard);
+    for (prefix, gateways) in old.behind.into_iter().filter(|(prefix, _)| prefix.len == 0) {
+        let all = wanted.behind.entry(prefix).or_default();
+        let at = if by_new_gateways { all.len() } else { 0 };
+        all.splice(at..at, gateways);
+    }
+    for (address, end) in old.ends {
+        wanted.ends.entry(address).or_insert(end);
+    }
+    for (dst, nexthop) in old.back {
+        wanted.back.entry(dst).or_insert(nexthop);
+    }
     for (key, neighbour) in old.neighbours {
         wanted.neighbours.entry(key).or_insert(neighbour);
     }

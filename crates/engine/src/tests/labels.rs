@@ -44,7 +44,7 @@ fn k5_label_routes_wait_for_the_vlan_they_lead_out_of() {
             healed: &healed,
             out: &out,
         };
-        let plans = Plans { new: gated, old: None, heard: None };
+        let plans = Plans { new: gated, old: None, heard: None, by_new_gateways: false };
         let Target { wanted, pending, .. } =
             target(&plans, &settings(true, 0), &seen(Observed::default()));
         assert_eq!(wanted.labels.contains_key(&Label(16)), there, "{gate:?}");
@@ -71,7 +71,8 @@ fn k4_labels_of_the_plan_before_stay_while_plans_change() {
         healed: &healed,
         out: &out,
     };
-    let plans = Plans { new: gated(&new), old: Some(gated(&old)), heard: None };
+    let plans =
+        Plans { new: gated(&new), old: Some(gated(&old)), heard: None, by_new_gateways: false };
     let wanted = target(&plans, &settings(true, 0), &seen(Observed::default())).wanted;
     assert_eq!(wanted.labels.keys().map(|l| l.0).collect::<Vec<_>>(), [16, 17]);
 }
@@ -130,6 +131,7 @@ fn a_plan_that_an_older_version_stored_is_the_same_plan() {
         mtu: 1500,
         alias: format!("{ALIAS_PREFIX}push"),
         up: true,
+        mac: None,
     };
     let mut old = plan.clone();
     old.wanted.labels = plan.labels.iter().cloned().collect();

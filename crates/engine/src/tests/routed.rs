@@ -41,7 +41,7 @@ fn tables_by_arriving_nic_follow_the_plan_that_each_destination_goes_by() {
     };
     let heard = Senders::new();
     let (of_old, heard) = (Some(gated(&old)), Some(&heard));
-    let plans = Plans { new: gated(&new), old: of_old, heard };
+    let plans = Plans { new: gated(&new), old: of_old, heard, by_new_gateways: false };
     let target = target(&plans, &settings(true, 0), &seen(KernelModel::default().observed));
     // Destinations that wait for their peers and have other tables in the new plan.
     let mut differ = 0;
@@ -94,8 +94,12 @@ fn a_destination_that_goes_by_its_backup_keeps_it_until_the_new_peer_is_heard() 
             out: &out,
         };
         let heard = Senders::new();
-        let plans =
-            Plans { new: gated(&new, &none), old: Some(gated(&old, &broken)), heard: Some(&heard) };
+        let plans = Plans {
+            new: gated(&new, &none),
+            old: Some(gated(&old, &broken)),
+            heard: Some(&heard),
+            by_new_gateways: false,
+        };
         let of = |plans: &Plans<'_>| {
             target(plans, &settings(true, 0), &seen(KernelModel::default().observed))
         };
@@ -162,6 +166,7 @@ fn a_route_round_a_moved_cable_stays_until_the_peer_of_the_new_backup_is_heard()
         new: gated(&new, &dead, &healed),
         old: Some(gated(&old, &old_dead, &old_healed)),
         heard: Some(&nobody),
+        by_new_gateways: false,
     };
     let target = target(&plans, &settings(true, 0), &seen(KernelModel::default().observed));
     assert!(!old_healed.routes.is_empty());

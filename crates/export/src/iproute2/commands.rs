@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use tresse_base::kernel::{TUNNEL_PORT, TUNNEL_VNI};
 use tresse_reconcile::{
     ENDPOINT_IDS, LinkKind, METRIC_PRIMARY, METRIC_UNREACHABLE, Nexthop, PROTOCOL, Rule, Wanted,
     WantedRoute,
@@ -31,6 +32,12 @@ pub fn link(name: &str, kind: &LinkKind) -> Vec<String> {
             ["dummy", "bridge"].map(|kind| format!("name {name} type {kind}")).into()
         }
         LinkKind::Tun => Vec::new(),
+        LinkKind::Vxlan { ipv6 } => {
+            let local = if *ipv6 { " local ::" } else { "" };
+            vec![format!(
+                "name {name} type vxlan id {TUNNEL_VNI} dstport {TUNNEL_PORT}{local} nolearning"
+            )]
+        }
     }
 }
 
@@ -53,6 +60,9 @@ pub fn addresses(wanted: &Wanted) -> String {
         );
     }
     for (name, link) in &wanted.links {
+        if let Some(mac) = link.mac {
+            line!(out, "link set dev {} address {mac}", shell(name));
+        }
         line!(out, "link set dev {} {}", shell(name), if link.up { "up" } else { "down" });
     }
     out
@@ -70,6 +80,16 @@ pub fn neighbours(wanted: &Wanted) -> String {
             neighbour.mac,
             shell(interface)
         );
+    }
+    out
+}
+
+/// Returns the `bridge` commands that add the forwarding entries of the tunnel to gateways.
+#[must_use]
+pub fn fdb(wanted: &Wanted) -> String {
+    let mut out = String::new();
+    for ((interface, mac), at) in &wanted.fdb {
+        line!(out, "fdb replace {mac} dev {} dst {at} self permanent", shell(interface));
     }
     out
 }

@@ -98,6 +98,7 @@ pub fn round(
                 link: LinkKind::Tun,
                 mtu: 1500,
                 alias: "tresse:push".into(),
+                mac: None,
             },
             Operation::SetLinkState { name: name(), up: true },
         ]);

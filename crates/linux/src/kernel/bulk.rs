@@ -103,6 +103,27 @@ pub(super) fn neighbour(
     });
 }
 
+/// Appends the RTM_NEWNEIGH of a permanent forwarding entry (FDB) of a VXLAN interface; without `at`, its RTM_DELNEIGH.
+pub(super) fn fdb(
+    buffer: &mut Vec<u8>,
+    flags: u16,
+    sequence: u32,
+    (ifindex, mac): (u32, Mac),
+    at: Option<IpAddr>,
+) {
+    let kind = if at.is_some() { libc::RTM_NEWNEIGH } else { libc::RTM_DELNEIGH };
+    write_message(buffer, kind, flags, sequence, |b| {
+        b.extend_from_slice(&[libc::AF_BRIDGE as u8, 0, 0, 0]);
+        b.extend_from_slice(&ifindex.to_ne_bytes());
+        b.extend_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
+        b.extend_from_slice(&[libc::NTF_SELF, 0]);
+        write_attribute(b, libc::NDA_LLADDR, &mac.0);
+        if let Some(at) = at {
+            write_address(b, libc::NDA_DST, at);
+        }
+    });
+}
+
 fn write_address(buffer: &mut Vec<u8>, kind: u16, address: IpAddr) {
     match address {
         IpAddr::V4(a) => write_attribute(buffer, kind, &a.octets()),

@@ -1,4 +1,4 @@
-//! Encodes an operation as one netlink message of a batch: neighbours, nexthop objects, routes,
+//! Encodes an operation as one netlink message of a batch: neighbours, forwarding entries, nexthop objects, routes,
 //! label routes and filters. Routes and neighbours are written by `bulk`; operations that are sent
 //! one by one are in `requests`.
 //!
@@ -70,6 +70,14 @@ pub(super) fn encode<'a>(
         Operation::DeleteNeighbour { interface, address } => {
             let key = (interfaces.index(interface)?, *address);
             bulk::neighbour(buffer, NLM_F_REQUEST, sequence, key, None);
+        }
+        Operation::AddFdb { interface, mac, at, replace } => {
+            let key = (interfaces.index(interface)?, *mac);
+            bulk::fdb(buffer, new_or_replace(*replace), sequence, key, Some(*at));
+        }
+        Operation::DeleteFdb { interface, mac } => {
+            let key = (interfaces.index(interface)?, *mac);
+            bulk::fdb(buffer, NLM_F_REQUEST, sequence, key, None);
         }
         Operation::AddNexthop { id, interface, via, labels } => {
             let nexthop = Nexthop {

@@ -113,7 +113,7 @@ pub(super) fn already_absent(operation: &Operation, errno: i32) -> bool {
     match operation {
         Operation::DeleteLink { .. } => errno == libc::ENODEV,
         Operation::DeleteAddress { .. } => matches!(errno, libc::EADDRNOTAVAIL | libc::ENODEV),
-        Operation::DeleteNeighbour { .. } => {
+        Operation::DeleteNeighbour { .. } | Operation::DeleteFdb { .. } => {
             matches!(errno, libc::ENOENT | libc::ENODEV | libc::ENXIO)
         }
         Operation::DeleteNexthop { .. } => errno == libc::ENOENT,
@@ -155,6 +155,9 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         Operation::AddLink { name, link: LinkKind::Dummy, .. } => {
             ("add", format!("dummy interface {name}"))
         }
+        Operation::AddLink { name, link: LinkKind::Vxlan { .. }, .. } => {
+            ("add", format!("VXLAN interface {name}"))
+        }
         Operation::AddLink { name, link: LinkKind::Tun, .. } => {
             ("add", format!("TUN interface {name}"))
         }
@@ -177,6 +180,9 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         }
         Operation::DeleteNeighbour { interface, address } => {
             ("delete", format!("neighbour {address} on {interface}"))
+        }
+        Operation::AddFdb { interface, mac, at, replace } => {
+            (verb(*replace), format!("forwarding entry {mac} dst {at} on {interface}"))
         }
         Operation::AddNexthop { id, interface, via, labels } if labels.is_empty() => {
             ("add", format!("nexthop {id} via {via} on {interface}"))
@@ -204,6 +210,7 @@ fn describe(operation: &Operation) -> (&'static str, String) {
         | Operation::DeleteEndpoint { .. }
         | Operation::DeleteTableRoute { .. }
         | Operation::DeleteUnreachable { .. }
+        | Operation::DeleteFdb { .. }
         | Operation::DeleteRule { .. }
         | Operation::DeleteIngress { .. }
         | Operation::DeleteFilter { .. } => ("delete", named(operation)),
@@ -227,6 +234,10 @@ fn advice(operation: &Operation, errno: i32, text: Option<&str>) -> Option<&'sta
         (Operation::AddLink { link: LinkKind::Vlan { .. }, .. }, libc::EOPNOTSUPP) => {
             Some("the kernel has no 802.1Q: load the module with `modprobe 8021q`")
         }
+        (Operation::AddLink { link: LinkKind::Vxlan { .. }, .. }, libc::EOPNOTSUPP) => Some(
+            "the kernel has no VXLAN, by which packets go to gateways where nodes route: `modprobe vxlan`, or leave out \
+             `gateway`",
+        ),
         (
             Operation::AddLink { link: LinkKind::Tun, .. },
             libc::ENOENT | libc::ENODEV | libc::ENXIO,

@@ -7,8 +7,8 @@
 use netlink_packet_core::{NlaBuffer, NlasIterator, Parseable as _, ParseableParametrized as _};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::link::{
-    InfoKind, InfoVlan, LinkAttribute, LinkExtentMask, LinkFlags, LinkHeader, LinkLayerType,
-    LinkMessage, VlanProtocol,
+    InfoKind, InfoVlan, InfoVxlan, LinkAttribute, LinkExtentMask, LinkFlags, LinkHeader,
+    LinkLayerType, LinkMessage, VlanProtocol,
 };
 use tresse_base::id::Vid;
 use tresse_base::units::Mac;
@@ -26,6 +26,8 @@ pub struct Carried {
     pub unsent: u64,
 }
 
+const IFLA_VXLAN_ID: u16 = 1;
+const IFLA_VXLAN_PORT: u16 = 15;
 /// Bytes of `struct ifinfomsg`.
 const IFINFOMSG: usize = 16;
 
@@ -54,6 +56,8 @@ pub(super) struct Link {
     pub kind: Option<InfoKind>,
     /// The VID of an 802.1Q interface.
     pub vid: Option<Vid>,
+    /// Network identifier (VNI) and UDP destination port of a VXLAN interface.
+    pub vxlan: Option<(u32, u16)>,
 }
 
 /// The body of a dump request for all interfaces, without statistics.
@@ -89,6 +93,7 @@ impl Link {
             carried: Carried::default(),
             kind: None,
             vid: None,
+            vxlan: None,
         };
         for attribute in attributes(payload, IFINFOMSG, "ifinfomsg")? {
             link.take(&attribute?)?;
@@ -149,6 +154,9 @@ impl Link {
                 libc::IFLA_INFO_DATA if self.kind == Some(InfoKind::Vlan) => {
                     self.take_vlan(field.value())?;
                 }
+                libc::IFLA_INFO_DATA if self.kind == Some(InfoKind::Vxlan) => {
+                    self.take_vxlan(field.value())?;
+                }
                 _ => {}
             }
         }
@@ -165,6 +173,25 @@ impl Link {
             }
         }
         self.vid = vid.filter(|_| protocol == Some(VlanProtocol::Ieee8021Q));
+        Ok(())
+    }
+}
+
+impl Link {
+    fn take_vxlan(&mut self, data: &[u8]) -> Result<(), MalformedMessage> {
+        let (mut vni, mut port) = (None, None);
+        for field in NlasIterator::new(data) {
+            let field = field?;
+            // The others may be newer than that crate.
+            if matches!(field.kind(), IFLA_VXLAN_ID | IFLA_VXLAN_PORT) {
+                match InfoVxlan::parse(&field)? {
+                    InfoVxlan::Id(id) => vni = Some(id),
+                    InfoVxlan::Port(found) => port = Some(found),
+                    _ => {}
+                }
+            }
+        }
+        self.vxlan = vni.zip(port);
         Ok(())
     }
 }
@@ -216,9 +243,19 @@ mod tests {
             carried: Carried { sent_bytes: 5, received_bytes: 4, unsent: 7 },
             kind: Some(InfoKind::Vlan),
             vid: Some(Vid(100)),
+            vxlan: None,
         };
         assert_eq!(link, expected);
         assert_eq!(Link::parse(&bytes(&message(VlanProtocol::Ieee8021Ad))).unwrap().vid, None);
+    }
+
+    #[test]
+    fn a_tunnel_is_known_by_its_number_and_port() {
+        let mut message = message(VlanProtocol::Ieee8021Q);
+        let data = vec![InfoVxlan::Id(78), InfoVxlan::Learning(false), InfoVxlan::Port(7878)];
+        let info = vec![LinkInfo::Kind(InfoKind::Vxlan), LinkInfo::Data(InfoData::Vxlan(data))];
+        message.attributes = vec![LinkAttribute::LinkInfo(info)];
+        assert_eq!(Link::parse(&bytes(&message)).unwrap().vxlan, Some((78, 7878)));
     }
 
     #[test]

@@ -24,11 +24,13 @@ use netlink_packet_route::rule::RuleMessage;
 use netlink_sys::AsyncSocket as _;
 use rtnetlink::{
     AddressMessageBuilder, Error, Handle, LinkBridge, LinkDummy, LinkMessageBuilder, LinkUnspec,
-    LinkVlan, RouteMessageBuilder,
+    LinkVlan, LinkVxlan, RouteMessageBuilder,
 };
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tresse_base::id::Vid;
+use tresse_base::kernel::{TUNNEL_PORT, TUNNEL_VNI};
+use tresse_base::units::Mac;
 use tresse_reconcile::{NODE_INTERFACE, PROTOCOL};
 
 use super::channel::extended;
@@ -197,6 +199,16 @@ pub(super) fn bridge(name: &str, mtu: u32) -> LinkMessage {
     LinkMessageBuilder::<LinkBridge>::new(name).mtu(mtu).build()
 }
 
+/// The request that creates a VXLAN interface that learns nothing and floods nothing (RFC 7348), between addresses of a family.
+pub(super) fn vxlan(name: &str, mtu: u32, mac: Option<Mac>, ipv6: bool) -> LinkMessage {
+    let link = LinkVxlan::new(name, TUNNEL_VNI).port(TUNNEL_PORT).learning(false).mtu(mtu);
+    let link = if ipv6 { link.local6(Ipv6Addr::UNSPECIFIED) } else { link };
+    match mac {
+        Some(mac) => link.address(mac.0.to_vec()).build(),
+        None => link.build(),
+    }
+}
+
 /// The request that completes a new link: MTU, alias, and no link-local address, so that nothing is
 /// flooded before the canary (K5). The kernel ignores alias and addrgenmode at creation.
 pub(super) fn finished(name: &str, mtu: u32, alias: &str) -> LinkMessage {
@@ -209,9 +221,13 @@ pub(super) fn finished(name: &str, mtu: u32, alias: &str) -> LinkMessage {
     link.append_extra_attribute(LinkAttribute::AfSpecUnspec(family)).build()
 }
 
-/// The request that changes MTU and alias.
-pub(super) fn changed(ifindex: u32, mtu: u32, alias: &str) -> LinkMessage {
-    LinkUnspec::new_with_index(ifindex).mtu(mtu).alias(alias).build()
+/// The request that changes MTU and alias, and the MAC address if there is one.
+pub(super) fn changed(ifindex: u32, mtu: u32, alias: &str, mac: Option<Mac>) -> LinkMessage {
+    let link = LinkUnspec::new_with_index(ifindex).mtu(mtu).alias(alias);
+    match mac {
+        Some(mac) => link.address(mac.0.to_vec()).build(),
+        None => link.build(),
+    }
 }
 
 /// The request that sets a link up or down.

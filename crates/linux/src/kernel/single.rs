@@ -1,6 +1,7 @@
 //! Carries out the operations that are sent one by one: on links, addresses and policy rules.
 
 use netlink_packet_route::route::RouteProtocol;
+use tresse_base::units::Mac;
 use tresse_reconcile::{LinkKind, Operation};
 
 use super::encode::{Interfaces, NoInterface};
@@ -48,8 +49,8 @@ impl Single {
     ) -> Result<Result<Answer, Lost>, NoInterface<'a>> {
         let (requests, interfaces) = (&self.requests, &mut self.interfaces);
         Ok(match operation {
-            Operation::ChangeLink { name, mtu, alias } => {
-                let message = requests::changed(interfaces.index(name)?, *mtu, alias);
+            Operation::ChangeLink { name, mtu, alias, mac } => {
+                let message = requests::changed(interfaces.index(name)?, *mtu, alias, *mac);
                 requests.change_link(message).await
             }
             Operation::SetLinkState { name, up } => {
@@ -99,8 +100,10 @@ impl Single {
     ) -> usize {
         self.interfaces.clear();
         let operation = &operations[index];
-        let Operation::AddLink { name, link, mtu, alias } = operation else { return index + 1 };
-        let created = match self.create(name, link, *mtu, outcome).await {
+        let Operation::AddLink { name, link, mtu, alias, mac } = operation else {
+            return index + 1;
+        };
+        let created = match self.create(name, link, (*mtu, *mac), outcome).await {
             Ok(created) => created,
             Err(NoInterface(parent)) => {
                 let error = ExecuteError::no_interface(operation, parent);
@@ -144,11 +147,14 @@ impl Single {
         &mut self,
         name: &str,
         link: &'a LinkKind,
-        mtu: u32,
+        (mtu, mac): (u32, Option<Mac>),
         outcome: &mut ExecutionOutcome,
     ) -> Result<Result<Answer, Lost>, NoInterface<'a>> {
         Ok(match link {
             LinkKind::Tun => Ok(create_tun(name, outcome)),
+            LinkKind::Vxlan { ipv6 } => {
+                self.requests.add_link(requests::vxlan(name, mtu, mac, *ipv6)).await
+            }
             LinkKind::Vlan { parent, vid } => {
                 let parent = self.interfaces.index(parent)?;
                 self.requests.add_link(requests::vlan(name, parent, *vid, mtu)).await

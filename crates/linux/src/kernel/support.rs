@@ -98,7 +98,13 @@ fn filters() -> bool {
     }
     let alias = format!("{ALIAS_PREFIX}probe");
     let tried = execute(&[
-        Operation::AddLink { name: interface(), link: LinkKind::Dummy, mtu: 1500, alias },
+        Operation::AddLink {
+            name: interface(),
+            link: LinkKind::Dummy,
+            mtu: 1500,
+            alias,
+            mac: None,
+        },
         Operation::AddIngress { interface: interface() },
         Operation::AddFilter { interface: interface(), handle: 1, source: None },
     ]);

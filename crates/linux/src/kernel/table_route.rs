@@ -7,7 +7,7 @@ use netlink_packet_route::route::{
     RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use tresse_base::units::Prefix;
-use tresse_reconcile::{METRIC_PRIMARY, PROTOCOL, TABLES, TableRouteKey};
+use tresse_reconcile::{GuardRule, METRIC_PRIMARY, PROTOCOL, TABLES, TableRouteKey};
 
 use super::route::Route;
 use super::rule::family;
@@ -52,7 +52,7 @@ pub(super) struct SeenTableRoute {
 impl SeenTableRoute {
     /// The table route that `route` is; `None` if it is in another table.
     pub fn of(route: &Route) -> Option<Self> {
-        if !TABLES.contains(&route.table) {
+        if !TABLES.contains(&route.table) && route.table != GuardRule::BACK_TABLE {
             return None;
         }
         let plain = route.nexthop.is_none() && !route.encapsulated;

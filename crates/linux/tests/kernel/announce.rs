@@ -68,6 +68,7 @@ async fn vlan() {
                 link: LinkKind::Vlan { parent: parent.into(), vid: Vid(100) },
                 mtu: 1500,
                 alias: "tresse:t:100".into(),
+                mac: None,
             },
             Operation::SetLinkState { name, up: true },
         ]);

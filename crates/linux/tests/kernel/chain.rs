@@ -221,7 +221,7 @@ fn wanted(n: u8, v6: bool) -> Wanted {
         let name = format!("{parent}.{vid}");
         wanted.nics.insert(parent.clone(), (mac(n, nic), 1500));
         let kind = LinkKind::Vlan { parent, vid: Vid(vid) };
-        let link = WantedLink { kind, mtu: 1500, alias: alias.clone(), up: true };
+        let link = WantedLink { kind, mtu: 1500, alias: alias.clone(), up: true, mac: None };
         wanted.links.insert(name.clone(), link);
         wanted.addresses.insert((name.clone(), nic_address(n, nic, v6)));
         wanted.sysctls.insert(format!("net/ipv4/conf/{name}/rp_filter"), "2".into());
@@ -244,7 +244,7 @@ fn wanted(n: u8, v6: bool) -> Wanted {
             let (peer, first, labels) =
                 if n == 1 { (4, 2, [100, 200]) } else { (1, 3, [300, 400]) };
             let kind = LinkKind::Dummy;
-            let link = WantedLink { kind, mtu: 1500, alias, up: true };
+            let link = WantedLink { kind, mtu: 1500, alias, up: true, mac: None };
             wanted.links.insert("tresse0".into(), link);
             let src = node_address(n, v6);
             wanted.addresses.insert(("tresse0".into(), src));

@@ -39,6 +39,7 @@ pub fn tresse0() -> [Operation; 2] {
             link: LinkKind::Dummy,
             mtu: 1500,
             alias: "tresse:node".into(),
+            mac: None,
         },
         Operation::SetLinkState { name: "tresse0".into(), up: true },
     ]
@@ -82,7 +83,12 @@ fn node_interface() {
 fn links_change_and_go() {
     done(&tresse0());
     done(&[
-        Operation::ChangeLink { name: "tresse0".into(), mtu: 1496, alias: "tresse:other".into() },
+        Operation::ChangeLink {
+            name: "tresse0".into(),
+            mtu: 1496,
+            alias: "tresse:other".into(),
+            mac: None,
+        },
         Operation::SetLinkState { name: "tresse0".into(), up: false },
     ]);
     let link = &ip_json("link show dev tresse0")[0];
@@ -105,6 +111,7 @@ fn vlan_interfaces_are_silent() {
             link: link.clone(),
             mtu: 1496,
             alias: "tresse:t:100".into(),
+            mac: None,
         },
         Operation::SetLinkState { name: "eth0.100".into(), up: true },
     ]);

@@ -19,6 +19,7 @@ mod push;
 mod sampling;
 mod table_routes;
 mod transit;
+mod tunnel;
 mod unreachable;
 
 use std::process::ExitCode;
@@ -43,5 +44,6 @@ fn main() -> ExitCode {
     trials.extend(table_routes::trials());
     trials.extend(mptcp::trials());
     trials.extend(unreachable::trials());
+    trials.extend(tunnel::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

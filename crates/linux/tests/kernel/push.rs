@@ -41,7 +41,13 @@ fn tun(mtu: u32) -> Tun {
     let alias = "tresse:push".to_owned();
     let (id, via): (_, IpAddr) = (NEXTHOP_BASE, "10.78.0.2".parse().unwrap());
     let mut operations = vec![
-        Operation::AddLink { name: name(), link: LinkKind::Tun, mtu, alias: alias.clone() },
+        Operation::AddLink {
+            name: name(),
+            link: LinkKind::Tun,
+            mtu,
+            alias: alias.clone(),
+            mac: None,
+        },
         Operation::WriteSysctl {
             key: format!("net/ipv6/conf/{PUSH_INTERFACE}/disable_ipv6"),
             value: "1".into(),

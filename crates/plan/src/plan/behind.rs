@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use sha2::{Digest as _, Sha256};
 use tresse_base::id::NodeId;
-use tresse_base::units::Prefix;
+use tresse_base::units::{Mac, Prefix};
 use tresse_topology::cluster::Node;
 
 use super::Plan;
@@ -12,7 +13,7 @@ use super::Plan;
 impl Plan {
     /// What is behind other nodes than `of`: each network with the addresses of the nodes that lead there, the first of which
     /// that can be reached is to be used. Prefixes are behind one node each. Behind gateways is everything, but nothing is that for
-    /// a gateway, nor where nodes route: a node on the way would take its own routes to elsewhere. O(nodes).
+    /// a gateway. O(nodes).
     #[must_use]
     pub fn behind(&self, of: NodeId) -> BTreeMap<Prefix, Vec<IpAddr>> {
         let nodes = &self.cluster().nodes;
@@ -20,7 +21,7 @@ impl Plan {
         let mut others: Vec<(NodeId, &Node)> =
             (0..).map(NodeId).zip(nodes).filter(|(id, _)| *id != of).collect();
         others.sort_by_key(|(id, node)| (node.gateway_order, *id));
-        let to_gateways = !self.cluster().node(of).gateway && self.node_routes().is_none();
+        let to_gateways = !self.cluster().node(of).gateway;
         for (id, node) in others {
             for address in &self.addresses().node[id.index()] {
                 let everything = Prefix::host(match address {
@@ -36,6 +37,27 @@ impl Plan {
             }
         }
         behind
+    }
+
+    /// The other ends of the tunnel between a node and the gateways: at a gateway all other nodes, elsewhere the gateways. Only where
+    /// nodes route: a node between would take its own routes to elsewhere. O(nodes).
+    pub fn tunnels(&self, of: NodeId) -> impl Iterator<Item = NodeId> {
+        let nodes = &self.cluster().nodes;
+        let all = self.node_routes().is_some() && self.cluster().node(of).gateway;
+        let others = (0..).map(NodeId).zip(nodes).filter(move |(id, _)| *id != of);
+        let ends = others.filter(move |(_, node)| all || node.gateway).map(|(id, _)| id);
+        ends.filter(|_| self.node_routes().is_some())
+    }
+
+    /// The MAC address of a node as an end of that tunnel, which is the same in all plans with a node of this name. Two are the
+    /// same with a chance of one in 2^46.
+    #[must_use]
+    pub fn tunnel_mac(&self, node: NodeId) -> Mac {
+        let hash = Sha256::digest(self.cluster().node(node).name.as_bytes());
+        let hash: [u8; 32] = hash.into();
+        let [a, b, c, d, e, f, ..] = hash;
+        // Locally administered, of one station.
+        Mac([a & 0xfc | 0x02, b, c, d, e, f])
     }
 
     /// The networks behind nodes.

@@ -162,7 +162,7 @@ fn link_state(
 ) -> Interface {
     let new = present.is_none();
     let mut state = match &link.kind {
-        LinkKind::Dummy | LinkKind::Tun => Interface::default(),
+        LinkKind::Dummy | LinkKind::Tun | LinkKind::Vxlan { .. } => Interface::default(),
         LinkKind::Vlan { parent, .. } => by_name
             .get(parent.as_str())
             .cloned()

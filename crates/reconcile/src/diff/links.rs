@@ -1,5 +1,5 @@
 //! Compares the wanted with the observed interfaces that we create (VLAN interfaces, `tresse0`,
-//! `tresse-push`), and adds the operations that make them equal.
+//! `tresse-push`, `tresse-gw`), and adds the operations that make them equal.
 
 use super::context::{Context, leftover};
 use super::foreign::Hangers;
@@ -44,6 +44,7 @@ fn add(context: &Context<'_>, name: &str, link: &WantedLink, steps: &mut Steps) 
         link: link.kind.clone(),
         mtu: link.mtu,
         alias: link.alias.clone(),
+        mac: link.mac,
     };
     steps.push(Phase::Links, operation, Why::Missing);
     super::sysctls::of_new_link(context, name, steps);
@@ -51,12 +52,18 @@ fn add(context: &Context<'_>, name: &str, link: &WantedLink, steps: &mut Steps) 
 
 fn change(name: &str, link: &WantedLink, present: &ObservedLink, steps: &mut Steps) {
     let alias = present.alias.as_deref().unwrap_or_default();
-    if present.mtu == link.mtu && alias == link.alias {
+    let mac = link.mac.filter(|mac| present.mac != Some(*mac));
+    if present.mtu == link.mtu && alias == link.alias && mac.is_none() {
         return;
     }
     let (name, mtu, alias) = (name.to_owned(), link.mtu, link.alias.clone());
-    let from = format!("mtu {} alias {}", present.mtu, present.alias.as_deref().unwrap_or("none"));
-    steps.push(Phase::Links, Operation::ChangeLink { name, mtu, alias }, Why::Changed { from });
+    let mut from =
+        format!("mtu {} alias {}", present.mtu, present.alias.as_deref().unwrap_or("none"));
+    if let Some(found) = present.mac.filter(|_| mac.is_some()) {
+        from = format!("{from} address {found}");
+    }
+    let operation = Operation::ChangeLink { name, mtu, alias, mac };
+    steps.push(Phase::Links, operation, Why::Changed { from });
 }
 
 fn remove(context: &Context<'_>, steps: &mut Steps) {

@@ -5,10 +5,10 @@
 //! the reverse order:
 //!
 //! ```text
-//! add     guard, sysctls, links, filters, label inputs, up, addresses, neighbours, labels,
+//! add     guard, sysctls, links, filters, label inputs, up, addresses, neighbours, forwarding entries (FDB), labels,
 //!         (policy rules, see below), nexthops, groups, routes, unreachable routes, MPTCP endpoints
-//! remove  routes, unreachable routes, policy rules, table routes, groups, nexthops, labels, neighbours, addresses,
-//!         down, links, sysctls, filters, guard
+//! remove  routes, unreachable routes, policy rules, table routes, groups, nexthops, labels, forwarding entries,
+//!         neighbours, addresses, down, links, sysctls, filters, guard
 //! ```
 //!
 //! A table that another interface takes over is emptied among the additions: MPTCP endpoints deleted,
@@ -20,6 +20,7 @@
 //! removed. Cost: one ordered pass per table, O(n log n) in the objects that differ.
 
 mod context;
+mod fdb;
 mod filters;
 mod foreign;
 mod guard;
@@ -70,6 +71,7 @@ pub fn reconcile_with(
     sysctls::sysctls(&context, &mut steps);
     let locals = local::addresses(&context, &mut steps);
     local::neighbours(&context, &mut steps);
+    fdb::fdb(&context, &mut steps);
     labels::labels(&context, &mut steps);
     let taken = table_routes::taken(observed);
     table_routes::table_routes(&context, &taken, &mut steps);

@@ -20,7 +20,9 @@ use super::context::Context;
 use super::foreign::is_our_table_route;
 use super::join::join;
 use super::steps::{Phase, Steps};
-use crate::{Object, Observed, Operation, PendingReason, Refusal, Rule, TableRouteKey, Why};
+use crate::{
+    GuardRule, Object, Observed, Operation, PendingReason, Refusal, Rule, TableRouteKey, Why,
+};
 
 /// The first foreign route of each table and family (IPv4?).
 pub(super) type Taken<'a> = BTreeMap<(u32, bool), (&'a TableRouteKey, u8)>;
@@ -77,6 +79,13 @@ fn rules(
                     steps.push(Phase::Rules, operation, Why::Missing);
                 }
             }
+        }
+    }
+    for dst in context.wanted.back.keys() {
+        let table = (GuardRule::BACK_TABLE, dst.address.is_ipv4());
+        if let Some(&(&(table, dst, metric), protocol)) = taken.get(&table) {
+            steps.refused.push(Refusal::ForeignTableRoute { table, dst, metric, protocol });
+            break;
         }
     }
     for rule in observed.rules.difference(&wanted) {

@@ -17,6 +17,7 @@ impl KernelModel {
         kind: &LinkKind,
         mtu: u32,
         alias: &str,
+        mac: Option<Mac>,
     ) -> Outcome {
         if self.observed.links.contains_key(name) {
             return Err("EEXIST");
@@ -37,6 +38,7 @@ impl KernelModel {
                 }
                 parent.mac
             }
+            LinkKind::Vxlan { .. } => mac,
             LinkKind::Dummy | LinkKind::Tun => None,
         };
         let index = self.observed.links.values().map(|l| l.index).max().unwrap_or_default() + 1;
@@ -51,7 +53,7 @@ impl KernelModel {
             master: None,
             lower: match kind {
                 LinkKind::Vlan { parent, .. } => Some(parent.clone()),
-                LinkKind::Dummy | LinkKind::Tun => None,
+                LinkKind::Dummy | LinkKind::Tun | LinkKind::Vxlan { .. } => None,
             },
         };
         self.observed.links.insert(name.into(), link);
@@ -146,6 +148,26 @@ impl KernelModel {
         Ok(())
     }
 
+    pub(super) fn add_fdb(
+        &mut self,
+        interface: &str,
+        mac: Mac,
+        at: IpAddr,
+        replace: bool,
+    ) -> Outcome {
+        let is_vxlan = matches!(self.link(interface)?.kind, Some(LinkKind::Vxlan { .. }));
+        let key = (interface.to_owned(), mac);
+        match self.observed.fdb.contains_key(&key) {
+            _ if !is_vxlan => Err("EOPNOTSUPP"),
+            true if !replace => Err("EEXIST"),
+            false if replace => Err("ENOENT"),
+            _ => {
+                self.observed.fdb.insert(key, at);
+                Ok(())
+            }
+        }
+    }
+
     /// Removes an interface with everything that depends on it.
     pub fn remove_link(&mut self, name: &str) {
         for vlan in self.vlans_on(name) {
@@ -155,6 +177,7 @@ impl KernelModel {
         self.flush_routes(name, |_| true);
         let observed = &mut self.observed;
         observed.neighbours.retain(|key, _| key.0 != name);
+        observed.fdb.retain(|key, _| key.0 != name);
         observed.ingress.remove(name);
         let damage = &mut self.damage;
         observed.labels.retain(|label, route| {

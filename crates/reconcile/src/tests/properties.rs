@@ -38,6 +38,7 @@ enum Failure {
     Sysctl(usize),
     Labels,
     Filters,
+    Fdb,
     Rules(usize),
     TableRoutes(usize),
 }
@@ -60,9 +61,10 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     let labels = prop::collection::vec(label, 0..4);
     let table_route = ((0u8..3, 0u8..2), 2u8..5, any::<bool>());
     let table_routes = prop::collection::vec(table_route, 0..6);
-    let more = (0u8..4, labels, table_routes);
+    let tunnel = prop::option::of(1u8..3);
+    let more = (0u8..4, labels, table_routes, tunnel);
     (any::<bool>(), routes(false), routes(true), mtu, any::<bool>(), more).prop_map(
-        |(v6, four, six, mtu, shared, (own, labels, table_routes))| {
+        |(v6, four, six, mtu, shared, (own, labels, table_routes, tunnel))| {
             let six = if v6 { six } else { Vec::new() };
             let nexthops = four.iter().chain(&six).flat_map(|r| &r.2);
             let mut vlans: BTreeSet<(u8, u16)> = nexthops
@@ -103,7 +105,10 @@ fn wanted() -> impl Strategy<Value = Wanted> {
                     route.src = ip("10.77.0.99");
                 }
             }
-            wanted
+            if let Some(k) = tunnel {
+                add_tunnel(&mut wanted, mac(9, k));
+            }
+            wanted.followed()
         },
     )
 }
@@ -151,6 +156,7 @@ fn failures() -> impl Strategy<Value = Vec<Failure>> {
             (0usize..8).prop_map(Failure::Sysctl),
             Just(Failure::Labels),
             Just(Failure::Filters),
+            Just(Failure::Fdb),
             (0usize..4).prop_map(Failure::Rules),
             (0usize..8).prop_map(Failure::TableRoutes),
         ],
@@ -242,6 +248,13 @@ fn fail(model: &mut KernelModel, operations: &[Planned], failure: &Failure) {
                 for operation in inverse(&planned.operation, &node().observed) {
                     let _ = model.apply(&operation);
                 }
+            }
+        }
+        Failure::Fdb => {
+            let first = model.observed.fdb.pop_first();
+            if let Some(other) = model.observed.fdb.values_mut().next().filter(|_| first.is_some())
+            {
+                *other = ip("10.77.0.66");
             }
         }
         Failure::Neighbours => model.observed.neighbours.retain(|_, n| n.protocol != PROTOCOL),

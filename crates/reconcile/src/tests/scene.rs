@@ -3,12 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tresse_base::id::{Label, Vid};
+use tresse_base::kernel::TUNNEL_INTERFACE;
 use tresse_base::units::{Mac, Prefix};
 
 use crate::model::KernelModel;
 use crate::{
     LinkKind, NODE_INTERFACE, Nexthop, ObservedAddress, ObservedLink, ObservedRoute,
-    PLATFORM_LABELS, Planned, Reconciliation, Saved, Wanted, WantedLabel, WantedLink,
+    PLATFORM_LABELS, Planned, Reconciliation, Saved, TunnelEnd, Wanted, WantedLabel, WantedLink,
     WantedNeighbour, WantedRoute, label_input, label_sysctls, reconcile,
 };
 
@@ -88,7 +89,8 @@ pub fn foreign_route(interface: &str) -> ObservedRoute {
 pub fn base(vlans: &[(u8, u16)], v6: bool) -> Wanted {
     let mut wanted = Wanted::default();
     let alias = "tresse:test".to_owned();
-    let node = WantedLink { kind: LinkKind::Dummy, mtu: 1500, alias: alias.clone(), up: true };
+    let node =
+        WantedLink { kind: LinkKind::Dummy, mtu: 1500, alias: alias.clone(), up: true, mac: None };
     wanted.links.insert(NODE_INTERFACE.into(), node);
     wanted.addresses.insert((NODE_INTERFACE.into(), node_address(1, false)));
     if v6 {
@@ -100,7 +102,7 @@ pub fn base(vlans: &[(u8, u16)], v6: bool) -> Wanted {
         let name = format!("{parent}.{vid}");
         wanted.nics.insert(parent.clone(), (mac(1, *nic), 1500));
         let kind = LinkKind::Vlan { parent: parent.clone(), vid: Vid(*vid) };
-        let link = WantedLink { kind, mtu: 1500, alias: alias.clone(), up: true };
+        let link = WantedLink { kind, mtu: 1500, alias: alias.clone(), up: true, mac: None };
         wanted.links.insert(name.clone(), link);
         wanted.addresses.insert((name.clone(), nic_address(1, *nic, false)));
         if v6 {
@@ -148,6 +150,24 @@ pub fn add_table_route(wanted: &mut Wanted, (came, out): (u8, u8), peer: u8, v6:
     let (interface, via) = (format!("eth{out}"), nic_address(peer, out, v6));
     wanted.nics.insert(key.0.clone(), (mac(1, came), 1500));
     wanted.xy.tables.insert(key, Nexthop { interface, via, labels: Vec::new(), weight: 1 });
+}
+
+/// A tunnel to gateways with two other ends and a route back. `mac`: of this end and of the first other one.
+pub fn add_tunnel(wanted: &mut Wanted, mac: Mac) {
+    let kind = LinkKind::Vxlan { ipv6: false };
+    let link =
+        WantedLink { kind, mtu: 1450, alias: "tresse:test".into(), up: true, mac: Some(mac) };
+    let interface = TUNNEL_INTERFACE.to_owned();
+    wanted.links.insert(interface.clone(), link);
+    wanted.sysctls.insert(format!("net/ipv4/conf/{interface}/rp_filter"), "2".into());
+    for (peer, mac) in [(2, mac), (3, self::mac(3, 9))] {
+        let at = node_address(peer, false);
+        wanted.ends.insert(at, TunnelEnd { mac, at });
+        let by_tunnel =
+            Nexthop { interface: interface.clone(), via: at, labels: Vec::new(), weight: 1 };
+        wanted.back.insert(Prefix::host(at), by_tunnel);
+    }
+    wanted.behind.insert(prefix("0.0.0.0/0"), vec![node_address(2, false)]);
 }
 
 /// Two NICs, two VLANs, two peers with primary and backup.

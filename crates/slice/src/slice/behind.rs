@@ -1,11 +1,15 @@
 //! Packets to networks behind nodes, looked up and judged as kernels would by what slices install.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use tresse_base::id::NodeId;
+use tresse_base::kernel::TUNNEL_INTERFACE;
 use tresse_base::units::Prefix;
 use tresse_plan::Plan;
-use tresse_reconcile::{GuardAction, GuardParts, GuardRule, METRIC_PRIMARY, Nexthop, Wanted};
+use tresse_reconcile::{
+    GuardAction, GuardParts, GuardRule, METRIC_PRIMARY, Nexthop, TunnelEnd, Wanted,
+};
 use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
 
 use super::Slice;
@@ -29,8 +33,21 @@ fn installed(plan: &Plan) -> Vec<Wanted> {
     nodes.map(|node| Slice::of(plan, node).without_daemon()).collect()
 }
 
+/// What the policy rules say of a packet that arrived by an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Drop,
+    Pass,
+    /// To its destination through the tunnel to gateways.
+    Back,
+}
+
 /// Do the policy rules let a packet on that arrived by a NIC?
 fn passes(wanted: &Wanted, came: &str, from: IpAddr, to: IpAddr) -> bool {
+    judged(wanted, came, from, to) == Verdict::Pass
+}
+
+fn judged(wanted: &Wanted, came: &str, from: IpAddr, to: IpAddr) -> Verdict {
     let mut rules: Vec<GuardParts> = wanted.guard.iter().map(GuardRule::parts).collect();
     rules.sort_by_key(|rule| rule.priority);
     let matches = |rule: &GuardParts| {
@@ -42,13 +59,19 @@ fn passes(wanted: &Wanted, came: &str, from: IpAddr, to: IpAddr) -> bool {
     let mut least = 0;
     while let Some(rule) = rules.iter().find(|rule| rule.priority >= least && matches(rule)) {
         match rule.action {
-            GuardAction::Blackhole => return false,
+            GuardAction::Blackhole => return Verdict::Drop,
             GuardAction::Goto(priority) => least = priority,
-            GuardAction::Nop => return true,
-            GuardAction::Table(_) => unreachable!("{rule:?}"),
+            GuardAction::Nop => return Verdict::Pass,
+            GuardAction::Table(table) => {
+                assert_eq!(table, GuardRule::BACK_TABLE);
+                if wanted.back.keys().any(|dst| dst.contains(to)) {
+                    return Verdict::Back;
+                }
+                least = rule.priority + 1;
+            }
         }
     }
-    true
+    Verdict::Pass
 }
 
 /// The nexthop by the table for what arrives by a NIC, or else by the main one.
@@ -129,7 +152,7 @@ fn networks_behind_nodes_are_reached_from_everywhere_inside() {
     }
 }
 
-/// Where nodes do not route, each node sends to the first gateway by planned paths alone. Where they do, a gateway has no routes.
+/// Where nodes do not route, each node sends to the first gateway by planned paths alone. Where they do, through a tunnel.
 #[test]
 fn gateways_are_used_in_their_order() {
     let kinds = [
@@ -145,15 +168,25 @@ fn gateways_are_used_in_their_order() {
         let everything: Prefix = "0.0.0.0/0".parse().unwrap();
         for (node, wanted) in installed(&plan).iter().enumerate() {
             let gateways = [3, 1].map(|gateway| plan.addresses().node[gateway][0]);
-            let expected =
-                (strategy == Strategy::Dor && node != 1 && node != 3).then_some(gateways);
+            let expected = (node != 1 && node != 3).then_some(gateways);
             assert_eq!(
                 wanted.behind.get(&everything).map(Vec::as_slice),
                 expected.as_ref().map(|e| &e[..])
             );
             let route = wanted.routes.get(&(everything, METRIC_PRIMARY));
             let to_first = wanted.routes.get(&(Prefix::host(gateways[0]), METRIC_PRIMARY));
-            assert_eq!(route, to_first.filter(|_| expected.is_some()));
+            if strategy == Strategy::Dor {
+                assert_eq!(route, to_first.filter(|_| expected.is_some()));
+            } else {
+                let by_tunnel = expected.map(|_| {
+                    let interface = TUNNEL_INTERFACE.into();
+                    let via = gateways[0];
+                    Nexthop { interface, via, labels: Vec::new(), weight: 1 }
+                });
+                let nexthops = route.map(|route| route.nexthops.clone());
+                assert_eq!(nexthops, by_tunnel.map(|nexthop| vec![nexthop]));
+                assert!(route.is_none_or(|route| (route.mtu, route.advmss) == (1450, 1410)));
+            }
             assert_eq!(wanted.open, node == 1 || node == 3);
         }
     }
@@ -166,12 +199,99 @@ fn a_gateway_lets_out_and_others_do_not() {
     let all = installed(&plan);
     let (own, far) = (plan.addresses().node[2][0], address("203.0.113.9"));
     let behind = address("192.168.2.7");
-    for nic in ["eth0", "eth1"] {
-        assert!(passes(&all[3], nic, far, own) && passes(&all[3], nic, behind, far));
+    for nic in ["eth0", "eth1", TUNNEL_INTERFACE] {
+        assert_eq!(judged(&all[3], nic, far, own), Verdict::Back);
+        assert_eq!(judged(&all[3], nic, far, behind), Verdict::Back);
+        assert!(passes(&all[3], nic, behind, far) && passes(&all[3], nic, own, behind));
         assert!(!passes(&all[3], nic, far, address("8.8.8.8")));
         for other in [0, 1, 2, 4, 5] {
             assert!(!passes(&all[other], nic, far, own) && !passes(&all[other], nic, own, far));
             assert!(passes(&all[other], nic, own, address("192.168.4.1")));
+            assert_eq!(passes(&all[other], nic, far, behind), other == 2);
+        }
+    }
+    // From the world, and what the gateway itself sends.
+    assert_eq!(judged(&all[3], "wan", far, own), Verdict::Back);
+    assert_eq!(judged(&all[3], "lo", far, own), Verdict::Pass);
+}
+
+/// Of a tunnel each end knows the others, by one MAC address for each, and the least that its packets have room for.
+#[test]
+fn ends_of_the_tunnel_know_each_other() {
+    let plan = plan(
+        TopologyShape::Pmesh { dims: vec![3, 3], grow_to: vec![3, 3], lines_per_switch: 1 },
+        |cluster| {
+            cluster.nodes[4].gateway = true;
+            cluster.nodes[7].gateway = true;
+            cluster.addressing.nodes.push("fd77::/64".parse().unwrap());
+            cluster.addressing.nics.push("fd78::/64".parse().unwrap());
+        },
+    );
+    let all = installed(&plan);
+    for (node, wanted) in all.iter().enumerate() {
+        let link = &wanted.links[TUNNEL_INTERFACE];
+        let others: Vec<usize> = match node {
+            4 | 7 => (0..9).filter(|other| *other != node).collect(),
+            _ => vec![4, 7],
+        };
+        assert_eq!(wanted.fdb.len(), others.len());
+        for other in others {
+            let [ipv4, ipv6] = plan.addresses().node[other][..] else { panic!("two families") };
+            let mac = all[other].links[TUNNEL_INTERFACE].mac.unwrap();
+            assert_ne!(link.mac, Some(mac));
+            assert_eq!(wanted.fdb[&(TUNNEL_INTERFACE.to_owned(), mac)], ipv4);
+            for address in [ipv4, ipv6] {
+                let end = TunnelEnd { mac, at: ipv4 };
+                let key = (TUNNEL_INTERFACE.to_owned(), end.via(address));
+                assert_eq!(wanted.neighbours[&key].mac, mac);
+                assert_eq!(wanted.back.contains_key(&Prefix::host(address)), wanted.open);
+            }
+        }
+        let networks = (0..9).step_by(2).filter(|owner| *owner != node);
+        let back = networks.filter(|owner| {
+            wanted.back.contains_key(&format!("192.168.{owner}.0/24").parse().unwrap())
+        });
+        assert_eq!(
+            back.count(),
+            if node == 4 {
+                4
+            } else if node == 7 {
+                5
+            } else {
+                0
+            }
+        );
+    }
+}
+
+/// While plans change, a node that is a gateway in one of them lets out what that one does, and forwards inside as both do.
+#[test]
+fn while_plans_change_what_one_lets_out_passes() {
+    for kind in [TopologyShape::Ring { nodes: 6 }, TopologyShape::Torus { dims: vec![3, 3] }] {
+        let is_routed = matches!(kind, TopologyShape::Ring { .. });
+        let strategy = if is_routed { Strategy::Xy } else { Strategy::Dor };
+        let mut cluster = Cluster::generated(kind, 1, 1, strategy, 2);
+        for node in [2, 3] {
+            cluster.nodes[node].prefixes = vec![format!("192.168.{node}.0/24").parse().unwrap()];
+        }
+        let closed = installed(&Plan::build(cluster.clone()).unwrap());
+        cluster.nodes[3].gateway = true;
+        cluster.nodes[4].prefixes = vec!["192.168.4.0/24".parse().unwrap()];
+        let open = installed(&Plan::build(cluster).unwrap());
+        let mut both = open[3].clone();
+        both.guard.extend(closed[3].guard.clone());
+        both.guard = GuardRule::united(both.guard);
+        let [far, inside, behind, new] =
+            ["203.0.113.9", "10.77.0.2", "192.168.2.7", "192.168.4.7"].map(address);
+        let nics: BTreeSet<_> = both.guard.iter().filter_map(GuardRule::arriving).collect();
+        assert!(!nics.is_empty());
+        for nic in nics {
+            for (from, to) in [(inside, far), (behind, far), (inside, behind), (new, inside)] {
+                assert_eq!(judged(&both, nic, from, to), Verdict::Pass, "{nic}: {from} to {to}");
+            }
+            let back = if is_routed { Verdict::Back } else { Verdict::Pass };
+            assert_eq!(judged(&both, nic, far, behind), back);
+            assert_eq!(judged(&both, nic, far, address("8.8.8.8")), Verdict::Drop);
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn add_nic(wanted: &mut Wanted, nic: &Nic, addresses: &[IpAddr], mtu:
 pub(super) fn add_node(wanted: &mut Wanted, plan: &Plan, node: NodeId, mtu: u32) {
     let own = &plan.addresses().node[node.index()];
     let alias = format!("{ALIAS_PREFIX}node");
-    let link = WantedLink { kind: LinkKind::Dummy, mtu, alias, up: true };
+    let link = WantedLink { kind: LinkKind::Dummy, mtu, alias, up: true, mac: None };
     wanted.links.insert(NODE_INTERFACE.into(), link);
     wanted.addresses.extend(own.iter().map(|address| (NODE_INTERFACE.to_owned(), *address)));
     let ipv6 = own.iter().any(IpAddr::is_ipv6);
@@ -58,7 +58,11 @@ pub(super) fn forward(wanted: &mut Wanted, plan: &Plan, node: NodeId, interface:
     let fabric: Vec<Prefix> = nodes.iter().chain(nics).copied().collect();
     let networks: Vec<Prefix> = plan.networks().collect();
     let is_gateway = plan.cluster().node(node).gateway;
-    wanted.guard.extend(GuardRule::of_all(interface, &fabric, &networks, is_gateway));
+    let rules = GuardRule::of_all(interface, &fabric, &networks, is_gateway);
+    wanted.guard.extend(match plan.node_routes() {
+        Some(_) if is_gateway => GuardRule::with_tunnel(rules),
+        _ => rules,
+    });
     // What comes by a gateway may come from anywhere.
     let prefixes = &plan.cluster().node(node).prefixes;
     if !prefixes.is_empty() && plan.behind(node).keys().any(|prefix| prefix.len == 0) {

@@ -36,6 +36,7 @@ use tresse_topology::pmesh::Encoding;
 use tresse_topology::{Hop, Layout};
 
 use super::host;
+use super::tunnel;
 use super::value::{Slice, SliceInterface};
 
 /// Computes the slice of `node`: the plan's `routes`, as they are. Where node addresses carry the coordinates they are
@@ -99,6 +100,7 @@ impl Builder<'_> {
             host::set(&mut self.wanted, accept_local, "1");
         }
         host::add_node(&mut self.wanted, plan, self.node, self.mtu);
+        tunnel::add(&mut self.wanted, plan, self.node, self.mtu);
     }
 
     fn neighbours(&mut self) {

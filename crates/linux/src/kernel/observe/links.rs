@@ -7,6 +7,7 @@ use netlink_packet_core::Parseable as _;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::address::{AddressAttribute, AddressHeader, AddressMessage};
 use netlink_packet_route::link::{InfoKind, LinkFlags};
+use tresse_base::kernel::{TUNNEL_INTERFACE_IPV6, TUNNEL_PORT, TUNNEL_VNI};
 use tresse_reconcile::{LinkKind, ObservedAddress, ObservedLink};
 
 use super::super::channel::{DumpError, Tables};
@@ -51,6 +52,9 @@ pub(super) fn links(
             }
             (Some(InfoKind::Dummy), ..) => Some(LinkKind::Dummy),
             (Some(InfoKind::Tun), ..) => Some(LinkKind::Tun),
+            (Some(InfoKind::Vxlan), ..) if link.vxlan == Some((TUNNEL_VNI, TUNNEL_PORT)) => {
+                Some(LinkKind::Vxlan { ipv6: link.name == TUNNEL_INTERFACE_IPV6 })
+            }
             (Some(InfoKind::Bridge), ..)
                 if observed.is_ours()
                     && found.iter().all(|other| other.master != Some(link.ifindex)) =>

@@ -1,12 +1,13 @@
 //! Reads the kernel's objects (links, routes ...) into an [`Observed`]; changes nothing and decides
 //! nothing.
 //!
-//! Dumps with strict checking: links, addresses, neighbours, nexthops, routes of all families,
+//! Dumps with strict checking: links, addresses, neighbours, forwarding entries of our tunnel, nexthops, routes of all families,
 //! rules, ingress qdiscs and their filters. They are read in place: a route of this project costs
 //! no allocation. If the kernel interrupts a dump, or an object refers to an interface that
 //! appeared meanwhile, the whole observation starts again. Source: rtnetlink(7),
 //! include/uapi/linux/{if_link,if_addr,neighbour,rtnetlink}.h.
 
+mod fdb;
 mod labels;
 mod links;
 mod names;
@@ -143,8 +144,13 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
         table_routes::rules(source).map_err(|e| ("rules", e))?;
     let Routes { main, unreachable, tables } =
         routes::routes(source, &names).map_err(|e| ("routes", e))?;
+    let fdb = match links.values().any(|link| link.is_ours() && link.planned_mac().is_some()) {
+        true => fdb::fdb(source, &names, &links).map_err(|e| ("forwarding entries", e))?,
+        false => BTreeMap::new(),
+    };
     Ok(Observed {
         links,
+        fdb,
         addresses: links::addresses(source, &names).map_err(|e| ("addresses", e))?,
         neighbours: neighbours::neighbours(source, &names).map_err(|e| ("neighbours", e))?,
         nexthops: routes::nexthops(source, &names).map_err(|e| ("nexthops", e))?,

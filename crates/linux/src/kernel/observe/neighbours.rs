@@ -41,7 +41,7 @@ pub(super) fn neighbours(
 }
 
 /// Bytes of `struct ndmsg`.
-const NDMSG: usize = 12;
+pub(super) const NDMSG: usize = 12;
 pub(in crate::kernel) const NDA_PROTOCOL: u16 = 12;
 
 /// A neighbour as decoded.
