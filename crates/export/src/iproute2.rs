@@ -196,7 +196,7 @@ fn undo(wanted: &Wanted, out: &mut String) {
     if !wanted.labels.is_empty() {
         line!(out, "        [ \"$key\" != {PLATFORM_LABELS} ] || fits \"$value\" || continue");
     }
-    line!(out, "        echo \"$value\" >\"/proc/sys/$key\"");
+    line!(out, "        [ ! -e \"/proc/sys/$key\" ] || echo \"$value\" >\"/proc/sys/$key\"");
     line!(out, "    done <\"$state/sysctls\"");
     routed::unguard(wanted, out);
     line!(out, "    rm -rf \"$state\"");

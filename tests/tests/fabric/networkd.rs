@@ -6,18 +6,19 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tresse_base::id::NodeId;
+use tresse_base::kernel::TUNNEL_INTERFACE;
 use tresse_export::{ExportOptions, Format, node_script, render};
 
 use crate::lab::{Lab, eventually};
-use crate::routed::{DUAL, silent, ways};
+use crate::routed::{silent, ways, with_gateways};
 use crate::suite::Tests;
 
 pub const TESTS: Tests =
     &[("routed_by_networkd_the_kernel_holds_what_the_lab_installs", by_networkd)];
 
-/// Addresses, neighbours, routes, tables and rules of a lab by iproute2 are taken away and come back.
+/// Addresses, neighbours, routes, tables, rules and the tunnel to a gateway of a lab by iproute2 are taken away and come back.
 fn by_networkd() {
-    let lab = Lab::up(DUAL, &["--no-daemon"]);
+    let lab = Lab::up(&with_gateways(), &["--no-daemon"]);
     let held = || -> Vec<_> { lab.now.nodes().map(|node| state(&lab, node)).collect() };
     let before = held();
     let files = tempfile::tempdir().unwrap();
@@ -53,7 +54,11 @@ fn state(lab: &Lab, node: NodeId) -> BTreeSet<String> {
         (words[1] != "lo" && !words[3].starts_with("fe80")).then(|| [words[1], words[3]].join(" "))
     };
     let neighbours = lines("ip neigh show nud permanent");
-    let others = neighbours.into_iter().chain(ways(lab, name));
+    let entries = match neighbours.iter().any(|line| line.contains(TUNNEL_INTERFACE)) {
+        true => lines(&format!("bridge fdb show dev {TUNNEL_INTERFACE}")),
+        false => Vec::new(),
+    };
+    let others = neighbours.into_iter().chain(entries).chain(ways(lab, name));
     let others =
         others.map(|line| line.split(" proto ").next().unwrap_or_default().trim().to_owned());
     let addresses = lines("ip -o address show").into_iter().filter_map(address);
@@ -70,7 +75,7 @@ mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /etc/systemd
 mkdir -p /etc/systemd/network /run/systemd/netif
 chown systemd-network: /run/systemd/netif
-cp $0/systemd/network/*.network /etc/systemd/network
+cp $0/systemd/network/*.network $0/systemd/network/*-gw.netdev /etc/systemd/network
 exec /lib/systemd/systemd-networkd
 ";
 

@@ -278,6 +278,14 @@ pub const DUAL: &str = "[fabric]\ntopology = { kind = \"direct-torus\", dims = [
                     [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
                     nics = [\"10.78.0.0/16\", \"fd78::/64\"]\n";
 
+/// The same with two gateways and a network behind a node.
+pub fn with_gateways() -> String {
+    format!(
+        "{DUAL}[[node]]\nname = \"n0\"\nprefixes = [\"192.168.0.0/24\", \"fd00::/64\"]\n\
+         [[node]]\nname = \"n1\"\ngateway = 2\n[[node]]\nname = \"n4\"\ngateway = 1\n"
+    )
+}
+
 /// A P-Mesh with addresses of both families, whose routes to nodes fold into prefixes.
 const DUAL_P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n\
                     [addressing]\nnodes = [\"10.77.0.0/16\", \"fd77::/64\"]\n\
@@ -285,7 +293,7 @@ const DUAL_P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3
 
 /// Rules, and who is next for every destination in every table.
 fn holds_what_the_script_does() {
-    [DUAL, DUAL_P_MESH].into_iter().for_each(of_file_holds_what_the_script_does);
+    [&with_gateways(), DUAL_P_MESH].into_iter().for_each(of_file_holds_what_the_script_does);
 }
 
 fn of_file_holds_what_the_script_does(text: &str) {
@@ -312,7 +320,7 @@ const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\
 
 /// What `tresse export iproute2` writes takes all away from every node and brings it back, twice.
 fn exported_script_comes_and_goes() {
-    [DUAL, DUAL_P_MESH, FLAT].into_iter().for_each(script_comes_and_goes);
+    [&with_gateways(), DUAL_P_MESH, FLAT].into_iter().for_each(script_comes_and_goes);
 }
 
 fn script_comes_and_goes(cluster: &str) {
@@ -356,7 +364,7 @@ pub fn guard(lab: &Lab, node: &str) -> BTreeSet<String> {
     let families = ["-4", "-6"].into_iter();
     let rules = families.flat_map(|family| {
         let text = lab.run(node, &format!("ip {family} rule show"));
-        let ours = ["goto", "nop", "blackhole"];
+        let ours = ["goto", "nop", "blackhole", "lookup 7994"];
         let rules = text.lines().filter(|line| ours.iter().any(|word| line.contains(word)));
         rules.map(|line| format!("{family} {line}")).collect::<Vec<_>>()
     });
@@ -368,7 +376,7 @@ pub fn ways(lab: &Lab, node: &str) -> BTreeSet<String> {
     let mut ways = BTreeSet::new();
     for family in ["-4", "-6"] {
         let rules = lab.run(node, &format!("ip {family} rule show"));
-        let rules = rules.lines().filter(|l| l.contains(" iif ") && !l.contains("blackhole"));
+        let rules = rules.lines().filter(|l| l.contains(" iif ") && l.contains(" lookup 78"));
         ways.extend(rules.map(|l| format!("{family} {l}")));
         let routes = lab.json(node, &format!("ip -j {family} route show table all proto 78"));
         ways.extend(routes.iter().map(|route| {

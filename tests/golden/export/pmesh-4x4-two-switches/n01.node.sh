@@ -111,7 +111,7 @@ undo() {
         esac
     done
     [ ! -e "$state/sysctls" ] || while read -r key value; do
-        echo "$value" >"/proc/sys/$key"
+        [ ! -e "/proc/sys/$key" ] || echo "$value" >"/proc/sys/$key"
     done <"$state/sysctls"
     ip -4 rule flush protocol 78 2>/dev/null || :
     ip -6 rule flush protocol 78 2>/dev/null || :

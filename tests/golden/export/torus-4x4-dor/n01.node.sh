@@ -64,7 +64,7 @@ undo() {
         esac
     done
     [ ! -e "$state/sysctls" ] || while read -r key value; do
-        echo "$value" >"/proc/sys/$key"
+        [ ! -e "/proc/sys/$key" ] || echo "$value" >"/proc/sys/$key"
     done <"$state/sysctls"
     rm -rf "$state"
 }
