@@ -1,13 +1,13 @@
 //! Reads the state of this machine from iproute2, `/proc/sys` and network managers. What cannot be
 //! read is absent, never guessed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
-use tresse_base::units::Mac;
+use tresse_base::units::{Mac, Prefix};
 
 /// An interface of this machine, as `ip -j -d -s -s link` prints it.
 #[derive(Debug, Clone, Deserialize)]
@@ -91,6 +91,24 @@ pub(crate) fn addresses() -> Vec<(String, IpAddr)> {
         }
     }
     all
+}
+
+/// Returns the interfaces by which routes of the main table lead to a network or to parts of it, other than those of Tresse. Wider
+/// ones come after the unreachable route of Tresse.
+pub(crate) fn ways_to(network: &Prefix) -> Vec<String> {
+    let family = if network.address.is_ipv4() { "-4" } else { "-6" };
+    let to = network.to_string();
+    let which: &[&str] = if network.len == 0 { &["default"] } else { &["root", &to] };
+    let words = [&["-j", family, "route", "show"], which].concat();
+    let text = output("ip", &words).unwrap_or_default();
+    let routes: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
+    let others = routes.iter().filter(|route| {
+        let is_ours = matches!(route["protocol"].as_str(), Some("78" | "tresse"));
+        !is_ours && matches!(route["type"].as_str(), None | Some("unicast"))
+    });
+    let ways: BTreeSet<String> =
+        others.filter_map(|route| Some(route["dev"].as_str()?.to_owned())).collect();
+    ways.into_iter().collect()
 }
 
 /// Returns the value of a sysctl, given by its path below `/proc/sys`; `None` if it cannot be read.

@@ -10,7 +10,7 @@ use tresse_control::{NodeError, Problem};
 use tresse_engine::{Index, Prepared, Stored};
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
-use tresse_reconcile::Wanted;
+use tresse_reconcile::{LinkKind, Wanted};
 use tresse_slice::Slice;
 use tresse_slice::watch::Watches;
 use tresse_topology::cluster::Cluster;
@@ -54,11 +54,17 @@ pub(super) fn complete(stored: &mut Stored) {
         let prepared = Arc::make_mut(prepared);
         prepared.index = Index::new(&plan, node).into();
         prepared.watches = Watches::new(&plan, node).into();
-        // Nor had an older version the rules that keep packets of the fabric inside it, and all sysctls.
-        let Wanted { guard, sysctls, .. } = Slice::of(&plan, node).wanted;
-        prepared.wanted.guard = guard;
+        // Nor had an older version the rules that keep packets of the fabric inside it, all sysctls, and the tunnel to gateways.
+        let Wanted { guard, sysctls, mut links, mut addresses, behind, ends, back, .. } =
+            Slice::of(&plan, node).wanted;
+        links.retain(|_, link| matches!(link.kind, LinkKind::Vxlan { .. }));
+        addresses.retain(|(interface, _)| links.contains_key(interface));
+        let wanted = &mut prepared.wanted;
+        (wanted.guard, wanted.behind, wanted.ends, wanted.back) = (guard, behind, ends, back);
+        wanted.links.extend(links);
+        wanted.addresses.extend(addresses);
         for (key, value) in sysctls {
-            prepared.wanted.sysctls.entry(key).or_insert(value);
+            wanted.sysctls.entry(key).or_insert(value);
         }
     }
 }

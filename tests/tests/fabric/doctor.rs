@@ -17,6 +17,7 @@ use crate::suite::Tests;
 pub const TESTS: Tests = &[
     ("routed_doctor_names_what_is_wrong_and_what_helps", names_what_is_wrong),
     ("routed_doctor_names_what_is_wrong_with_ipv6", names_what_is_wrong_with_ipv6),
+    ("routed_doctor_names_what_gateways_and_owners_of_prefixes_lack", names_what_is_not_behind),
 ];
 
 pub const SWITCHED: Tests =
@@ -166,6 +167,32 @@ fn names_what_is_wrong_with_ipv6() {
     lab.run(NODE, "sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1");
     let found = faults(&doctor(&lab, &files, &["--local"]));
     assert!(found.contains(&("ipv6".to_owned(), "eth0".to_owned())), "{found:?}");
+}
+
+/// The other side of a gateway with a network behind it is not there, does not forward, and is as it should be.
+fn names_what_is_not_behind() {
+    let text = "[fabric]\ntopology = { kind = \"ring\", nodes = 5 }\n\
+        [[node]]\nname = \"n4\"\ngateway = true\nprefixes = \"192.168.4.0/24\"\n";
+    let lab = Lab::up(text, &[]);
+    eventually("in sync", 60, || lab.in_sync());
+    let files = tempfile::tempdir().unwrap();
+    std::fs::write(files.path().join("cluster.toml"), text).unwrap();
+    let found = || faults(&doctor(&lab, &files, &["--local"]));
+    let behind = |object: &str| ("behind".to_owned(), object.to_owned());
+    assert_eq!(found(), [behind("0.0.0.0/0"), behind("192.168.4.0/24")]);
+    for words in [
+        "ip link add out type veth peer name far",
+        "ip addr add 192.168.4.1/24 dev out",
+        "ip addr add 198.18.0.1/24 dev far",
+        "ip link set out up",
+        "ip link set far up",
+        "ip route add default via 198.18.0.2 dev far",
+    ] {
+        lab.run(NODE, words);
+    }
+    assert_eq!(found(), [behind("far"), behind("out")]);
+    lab.run(NODE, "sysctl -qw net.ipv4.conf.out.forwarding=1 net.ipv4.conf.far.forwarding=1");
+    assert_eq!(found(), []);
 }
 
 /// Cables of namespaces have no flow control: `ethtool` is ours, and says what it says of a NIC that has.

@@ -1,6 +1,7 @@
 //! The checks of `tresse doctor`, one function each. Each compares what the plan needs with the
 //! state of this host.
 
+mod behind;
 mod fabric;
 mod kernel;
 mod links;
@@ -14,7 +15,7 @@ use crate::seen::Seen;
 #[must_use]
 pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
     let slice = Slice::of(seen.plan, seen.node);
-    let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 15] = [
+    let checks: [fn(&Seen<'_>, &Slice) -> Vec<Finding>; 16] = [
         fabric::daemon,
         kernel::modules,
         links::nics,
@@ -23,6 +24,7 @@ pub fn all(seen: &Seen<'_>) -> Vec<Finding> {
         links::managers,
         kernel::reverse_paths,
         kernel::forwarding,
+        behind::other_side,
         kernel::ipv6,
         kernel::pause,
         fabric::watched,
