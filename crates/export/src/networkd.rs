@@ -234,10 +234,12 @@ fn guard(rule: &GuardRule, routes: &mut BTreeMap<String, String>) {
         GuardRule::Pass { from, to } => pass(format!("From={from}\nTo={to}")),
         GuardRule::Out { from } => pass(format!("From={from}")),
         GuardRule::In { to } | GuardRule::Into { to } => pass(format!("To={to}")),
-        GuardRule::Own { .. } => pass("IncomingInterface=lo".to_owned()),
-        GuardRule::Back { to } => {
+        GuardRule::Own => pass("From=0.0.0.0/32\nIncomingInterface=lo".to_owned()),
+        GuardRule::Back { from, to } => {
             let text = routes.entry(NODE_INTERFACE.into()).or_default();
-            line!(text, "\n[RoutingPolicyRule]\nFamily={family}\nTo={to}");
+            line!(text, "\n[RoutingPolicyRule]\nFamily={family}");
+            from.iter().for_each(|from| line!(text, "From={from}"));
+            line!(text, "To={to}");
             line!(text, "Table={}\nPriority={}", GuardRule::BACK_TABLE, AFTER_TABLES + 1);
         }
         GuardRule::Drop { interface, .. } => {

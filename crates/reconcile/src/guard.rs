@@ -53,12 +53,13 @@
 //! ```
 //!
 //! Where nodes route, packets go between them and gateways by a tunnel (RFC 7348), so that nodes between see addresses of the fabric
-//! alone. A gateway sends what comes from elsewhere back by it, but for what it sends itself:
+//! alone. A gateway sends what comes from elsewhere back by it. What it sends itself has no source yet when its route is looked
+//! up, and goes straight; in IPv6 a rule with a source does not match it, so two halves of all addresses are named:
 //!
 //! ```text
-//! 776: from all iif lo goto 780
+//! 776: from 0.0.0.0 iif lo goto 780
 //! 777: from 10.77.0.0/16 goto 780
-//! 778: from all to 10.77.0.0/16 lookup 7994        10.77.0.2 via 10.77.0.2 dev tresse-gw
+//! 778: from all to 10.77.0.0/16 lookup 7994        (from ::/1, from 8000::/1) 10.77.0.2 via 10.77.0.2 dev tresse-gw
 //! 779: from all iif eth0 blackhole
 //! 779: from all iif tresse-gw blackhole
 //! 780: from all nop
@@ -70,12 +71,14 @@
 //! that is to be forwarded.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 use tresse_base::units::Prefix;
 
-/// A policy rule that keeps packets of a fabric inside it. In the order in which they are added.
+/// A policy rule that keeps packets of a fabric inside it. In the order in which they are added, and in reverse removed: at a gateway
+/// packets inside the fabric go past [`GuardRule::Past`] to the rules after it, if these are there in the same change, so
+/// what passes is there before what drops.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardRule {
@@ -89,6 +92,16 @@ pub enum GuardRule {
         /// Does it concern IPv4 packets? Otherwise IPv6.
         ipv4: bool,
     },
+    /// FR_ACT_GOTO: passes packets from inside to a prefix.
+    Destination {
+        /// FRA_DST.
+        to: Prefix,
+    },
+    /// FR_ACT_GOTO: leads packets from a prefix to the rules for destinations.
+    Source {
+        /// FRA_SRC.
+        from: Prefix,
+    },
     /// FR_ACT_BLACKHOLE: drops what arrived by a NIC from inside and does not go to there.
     DropBeyond {
         /// FRA_IIFNAME.
@@ -96,22 +109,12 @@ pub enum GuardRule {
         /// Does it concern IPv4 packets? Otherwise IPv6.
         ipv4: bool,
     },
-    /// FR_ACT_GOTO: passes packets from inside to a prefix.
-    Destination {
-        /// FRA_DST.
-        to: Prefix,
-    },
     /// FR_ACT_BLACKHOLE: drops what arrived by a NIC from elsewhere.
     DropOutside {
         /// FRA_IIFNAME.
         interface: String,
         /// Does it concern IPv4 packets? Otherwise IPv6.
         ipv4: bool,
-    },
-    /// FR_ACT_GOTO: leads packets from a prefix to the rules for destinations.
-    Source {
-        /// FRA_SRC.
-        from: Prefix,
     },
     /// FR_ACT_GOTO: passes packets from a prefix to everywhere.
     Out {
@@ -123,14 +126,13 @@ pub enum GuardRule {
         /// FRA_DST.
         to: Prefix,
     },
-    /// FR_ACT_GOTO: leads what a gateway itself sends past [`GuardRule::Back`].
-    Own {
-        /// Does it concern IPv4 packets? Otherwise IPv6.
-        ipv4: bool,
-    },
+    /// FR_ACT_GOTO: leads what a gateway itself sends, without a source yet, past [`GuardRule::Back`]. Of IPv4.
+    Own,
     /// FR_ACT_TO_TBL of [`GuardRule::BACK_TABLE`]: leads packets from everywhere to a prefix through the tunnel, at a gateway
     /// where nodes route.
     Back {
+        /// FRA_SRC. Without it also packets that have no source yet.
+        from: Option<Prefix>,
         /// FRA_DST.
         to: Prefix,
     },
@@ -212,6 +214,8 @@ pub enum GuardAction {
     Table(u32),
 }
 
+/// The source of a packet that has none yet.
+const NO_SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// By this interface arrives what a host sends itself (LOOPBACK_IFINDEX).
 const LOOPBACK: &str = "lo";
 /// The table `local` (RT_TABLE_LOCAL).
@@ -243,10 +247,11 @@ impl GuardRule {
                 (None, None, None)
             }
             Self::Source { from } | Self::Out { from } => (Some(*from), None, None),
-            Self::Destination { to } | Self::In { to } | Self::Into { to } | Self::Back { to } => {
+            Self::Destination { to } | Self::In { to } | Self::Into { to } => {
                 (None, Some(*to), None)
             }
-            Self::Own { .. } => (None, None, Some(&loopback)),
+            Self::Back { from, to } => (*from, Some(*to), None),
+            Self::Own => (Some(Prefix::host(NO_SOURCE)), None, Some(&loopback)),
             Self::Pass { from, to } => (Some(*from), Some(*to), None),
             Self::Enter { interface, .. }
             | Self::Drop { interface, .. }
@@ -263,7 +268,7 @@ impl GuardRule {
             Self::Drop { .. } => (779, GuardAction::Blackhole),
             Self::Enter { .. } => (779, GuardAction::Goto(Self::SOURCES)),
             Self::Source { .. } => (Self::SOURCES, GuardAction::Goto(Self::DESTINATIONS)),
-            Self::Own { .. } => (776, GuardAction::Goto(Self::PAST)),
+            Self::Own => (776, GuardAction::Goto(Self::PAST)),
             Self::Back { .. } => (778, GuardAction::Table(Self::BACK_TABLE)),
             Self::Out { .. } | Self::In { .. } => (777, GuardAction::Goto(Self::PAST)),
             Self::Past { .. } => (Self::PAST, GuardAction::Nop),
@@ -286,14 +291,14 @@ impl GuardRule {
         let rule = match priority {
             10 => Self::Hide { interface: interface(), address: to?.address },
             90 => Self::Local { ipv4 },
-            776 => Self::Own { ipv4 },
+            776 => Self::Own,
             777 => match from {
                 Some(from) => Self::Out { from },
                 None => Self::In { to: to? },
             },
             778 => match from {
+                _ if matches!(action, GuardAction::Table(_)) => Self::Back { from, to: to? },
                 Some(from) => Self::Pass { from, to: to? },
-                None if matches!(action, GuardAction::Table(_)) => Self::Back { to: to? },
                 None => Self::Into { to: to? },
             },
             Self::PAST => Self::Past { ipv4 },
@@ -326,15 +331,15 @@ impl GuardRule {
             | Self::DropBeyond { ipv4, .. }
             | Self::Enter { ipv4, .. }
             | Self::Local { ipv4 }
-            | Self::Own { ipv4 }
             | Self::Icmp { ipv4 } => *ipv4,
+            Self::Own => true,
             Self::Hide { address, .. } => address.is_ipv4(),
             Self::Pass { from: of, .. }
             | Self::Source { from: of }
             | Self::Out { from: of }
             | Self::In { to: of }
             | Self::Into { to: of }
-            | Self::Back { to: of }
+            | Self::Back { to: of, .. }
             | Self::Destination { to: of } => of.address.is_ipv4(),
         }
     }
@@ -374,8 +379,12 @@ impl GuardRule {
             GuardAction::Table(LOCAL) => "lookup local".to_owned(),
             GuardAction::Table(table) => format!("lookup {table}"),
         };
+        let from = from.map(|from| match self {
+            Self::Own => format!("from {}", from.address),
+            _ => format!("from {from}"),
+        });
         let words = [
-            from.map(|from| format!("from {from}")),
+            from,
             to,
             interface.map(|interface| format!("iif {interface}")),
             icmp.then(|| protocol.to_owned()),
@@ -387,16 +396,24 @@ impl GuardRule {
     /// The rules of a gateway, but what comes from elsewhere goes back by the tunnel.
     #[must_use]
     pub fn with_tunnel(rules: BTreeSet<Self>) -> BTreeSet<Self> {
-        let own = |rule: &Self| match rule {
-            Self::Past { ipv4 } => Some(Self::Own { ipv4: *ipv4 }),
-            _ => None,
-        };
-        let own: Vec<Self> = rules.iter().filter_map(own).collect();
+        let own = rules.contains(&Self::Past { ipv4: true }).then_some(Self::Own);
         let back = |rule| match rule {
-            Self::In { to } => Self::Back { to },
-            other => other,
+            Self::In { to } => Self::back(to),
+            other => vec![other],
         };
-        rules.into_iter().map(back).chain(own).collect()
+        rules.into_iter().flat_map(back).chain(own).collect()
+    }
+
+    /// The rules that lead packets from elsewhere to a prefix through the tunnel.
+    fn back(to: Prefix) -> Vec<Self> {
+        if to.address.is_ipv4() {
+            return vec![Self::Back { from: None, to }];
+        }
+        let half = |first| {
+            let address = Ipv6Addr::from([first, 0, 0, 0, 0, 0, 0, 0]);
+            Self::Back { from: Some(Prefix { len: 1, ..Prefix::host(address.into()) }), to }
+        };
+        [0, 0x8000].map(half).into()
     }
 
     /// The rules of two plans that are in use at once. If one makes the node a gateway its way past the rules that drop must not lead
@@ -408,14 +425,14 @@ impl GuardRule {
         }
         let by_tunnel = rules.iter().any(|rule| matches!(rule, Self::Back { .. }));
         let opened = |rule| match rule {
-            Self::Source { from } => Some(Self::Out { from }),
-            Self::Destination { to } if by_tunnel => Some(Self::Back { to }),
-            Self::Destination { to } => Some(Self::In { to }),
-            Self::Enter { interface, ipv4 } => Some(Self::Drop { interface, ipv4 }),
-            Self::DropOutside { .. } | Self::DropBeyond { .. } => None,
-            other => Some(other),
+            Self::Source { from } => vec![Self::Out { from }],
+            Self::Destination { to } if by_tunnel => Self::back(to),
+            Self::Destination { to } => vec![Self::In { to }],
+            Self::Enter { interface, ipv4 } => vec![Self::Drop { interface, ipv4 }],
+            Self::DropOutside { .. } | Self::DropBeyond { .. } => Vec::new(),
+            other => vec![other],
         };
-        rules.into_iter().filter_map(opened).collect()
+        rules.into_iter().flat_map(opened).collect()
     }
 
     /// The rules that also pass packets from the prefixes that `rules` pass to other networks.

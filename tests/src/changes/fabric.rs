@@ -1,5 +1,6 @@
 //! The fabrics of the trial of changes, and their cluster files.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use tresse_base::random::Random;
@@ -39,6 +40,7 @@ enum Change {
     Reflect,
     Rate,
     Cable,
+    Behind,
 }
 
 /// The present state of a fabric of one kind.
@@ -52,6 +54,8 @@ pub struct Fabric {
     reflect: bool,
     /// The node whose first NIC has a tenth of the rate.
     slow: Option<usize>,
+    /// The node that is a gateway, and that with a network behind it.
+    behind: Option<[usize; 2]>,
     /// The place of the cable that can be moved; one more than the last: the plan has no such cable.
     cable: usize,
 }
@@ -77,7 +81,8 @@ impl Fabric {
     pub fn largest(kind: &'static Kind) -> Self {
         let size = kind.sizes.len() - 1;
         let strategy = kind.strategies.first().copied();
-        Self { kind, size, strategy, paths: 2, mptcp: false, reflect: false, slow: None, cable: 0 }
+        let (mptcp, reflect, slow, behind) = (false, false, None, None);
+        Self { kind, size, strategy, paths: 2, mptcp, reflect, slow, behind, cable: 0 }
     }
 
     /// The number of different changes that its kind allows.
@@ -98,6 +103,7 @@ impl Fabric {
             (Change::Mptcp, kind.mptcp),
             (Change::Reflect, kind.reflect),
             (Change::Rate, true),
+            (Change::Behind, true),
             (Change::Paths, kind.moves_cables()),
             // Grown again, too.
             (Change::Size, kind.recabled),
@@ -120,7 +126,7 @@ impl Fabric {
             Change::Size => {
                 next.size = other(self.size, kind.sizes.len(), random);
                 // The node may be gone.
-                next.slow = None;
+                (next.slow, next.behind) = (None, None);
                 format!("size {} to {}", self.size, next.size)
             }
             Change::Strategy => {
@@ -150,6 +156,14 @@ impl Fabric {
                     None => "cable not planned any more".into(),
                 }
             }
+            Change::Behind => {
+                next.behind = match self.behind {
+                    Some(_) if random.below(2) == 0 => None,
+                    Some([gateway, owner]) => Some([other(gateway, 3, random), owner]),
+                    None => Some([random.below(3), random.below(3)]),
+                };
+                format!("gateway and owner {:?} to {:?}", self.behind, next.behind)
+            }
             Change::Rate => {
                 next.slow = match self.slow {
                     Some(_) => None,
@@ -167,17 +181,30 @@ impl Fabric {
     /// Why there is no plan.
     pub fn plan(&self, lock: &Lock) -> Result<Planned, String> {
         let text = self.text();
-        let Some(slow) = self.slow else { return Planned::new(&text, lock) };
-        // An override names all NICs of the node.
         let plain = Planned::new(&text, lock)?;
-        let node = &plain.plan.cluster().nodes[slow];
-        let nics = node.nics.iter().enumerate().map(|(k, nic)| match k {
-            0 => format!("{{ name = \"{}\", rate = \"100M\" }}", nic.name),
-            _ => format!("{{ name = \"{}\" }}", nic.name),
-        });
-        let nics: Vec<String> = nics.collect();
-        let slow = format!("[[node]]\nname = \"{}\"\nnics = [{}]\n", node.name, nics.join(", "));
-        Planned::new(&(text + &slow), lock)
+        let nodes = &plain.plan.cluster().nodes;
+        let mut changed = BTreeMap::<usize, String>::new();
+        if let Some(slow) = self.slow {
+            // An override names all NICs of the node.
+            let nics = nodes[slow].nics.iter().enumerate().map(|(k, nic)| match k {
+                0 => format!("{{ name = \"{}\", rate = \"100M\" }}", nic.name),
+                _ => format!("{{ name = \"{}\" }}", nic.name),
+            });
+            let nics: Vec<String> = nics.collect();
+            *changed.entry(slow).or_default() += &format!("nics = [{}]\n", nics.join(", "));
+        }
+        if let Some([gateway, owner]) = self.behind {
+            *changed.entry(gateway).or_default() += "gateway = true\n";
+            *changed.entry(owner).or_default() += "prefixes = \"192.168.7.0/24\"\n";
+        }
+        if changed.is_empty() {
+            return Ok(plain);
+        }
+        let entry = |(node, lines): (usize, String)| {
+            format!("[[node]]\nname = \"{}\"\n{lines}", nodes[node].name)
+        };
+        let entries: String = changed.into_iter().map(entry).collect();
+        Planned::new(&(text + &entries), lock)
     }
 
     fn text(&self) -> String {

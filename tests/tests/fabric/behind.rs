@@ -44,6 +44,8 @@ const CLIQUE: &str = "[fabric]\ntopology = { kind = \"clique\", ports = 8, nodes
 /// Somewhere in the world.
 const FAR: &str = "203.0.113.9";
 const FAR_IPV6: &str = "2001:db8::9";
+/// The first gateway's own address there.
+const OUTSIDE: &str = "198.18.2.1";
 
 /// A host that the plan does not know; removed when dropped.
 struct Host(String);
@@ -173,7 +175,7 @@ fn asked(lab: &Lab, hosts: &[(&str, &Host, u32)], world: Option<&Host>) -> Vec<(
             let of = &lab.now.plan.addresses().node[node.index()];
             asked.extend(of.iter().map(|address| (world.0.clone(), address.to_string())));
             if !lab.now.plan.cluster().node(node).gateway {
-                asked.push((netns.clone(), FAR.to_owned()));
+                asked.extend([FAR, OUTSIDE].map(|to| (netns.clone(), to.to_owned())));
                 asked.extend(dual.then(|| (netns, FAR_IPV6.to_owned())));
             }
         }
@@ -233,7 +235,7 @@ fn next_gateway(lab: &Lab, world: &Host, all: &[(String, String)]) {
         .iter()
         .filter(|(from, to)| {
             let of_eve = lab.now.plan.addresses().node[4].iter().any(|a| a.to_string() == *to);
-            *from != lab.directory.netns("eve") && !of_eve
+            *from != lab.directory.netns("eve") && !of_eve && to != OUTSIDE
         })
         .cloned()
         .collect();

@@ -12,7 +12,6 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use netlink_packet_route::link::LinkFlags;
-use netlink_packet_route::neighbour::NeighbourState;
 use netlink_packet_route::route::{RouteHeader, RouteType};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
@@ -193,8 +192,10 @@ pub(super) fn event(message: &Message<'_>) -> Option<KernelEvent> {
         libc::RTM_NEWNEIGH | libc::RTM_DELNEIGH => {
             // The deletion of a permanent neighbour is reported with the state FAILED; ours still
             // have their protocol number then.
+            // `bridge` makes forwarding entries with NUD_NOARP too.
             let neighbour = neighbour(message).ok()?;
-            (neighbour.state == NeighbourState::Permanent || neighbour.protocol == PROTOCOL)
+            let is_permanent = u16::from(neighbour.state) & libc::NUD_PERMANENT != 0;
+            (is_permanent || neighbour.protocol == PROTOCOL)
                 .then_some(KernelEvent::NeighbourChanged)
         }
         libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {

@@ -161,4 +161,12 @@ async fn changes_are_told() {
         assert!(execute(&[operation]).errors.is_empty());
         assert_eq!(settled(&mut events).await, [KernelEvent::NeighbourChanged]);
     }
+    for (verb, dst) in [
+        ("add", " dst 10.77.0.3 self permanent"),
+        ("replace", " dst 10.77.0.9 self permanent"),
+        ("del", ""),
+    ] {
+        bridge(&format!("fdb {verb} 02:00:00:00:09:02 dev tresse-gw{dst}"));
+        assert_eq!(settled(&mut events).await, [KernelEvent::NeighbourChanged], "{verb}");
+    }
 }

@@ -94,14 +94,14 @@ fn networks_behind_nodes_are_inside() {
     // 10.78.0.0/16 and 10.79.0.0/16 are one; a fabric without IPv6 has no rules for it.
     let closed = [
         "7799 nop",
-        "7796 iif eth0 blackhole",
         "7795 to 10.77.0.0/16 goto 7799",
         "7795 to 10.78.0.0/15 goto 7799",
         "7795 to 192.168.0.0/24 goto 7799",
-        "7791 iif eth0 blackhole",
         "7790 from 10.77.0.0/16 goto 7795",
         "7790 from 10.78.0.0/15 goto 7795",
         "7790 from 192.168.0.0/24 goto 7795",
+        "7796 iif eth0 blackhole",
+        "7791 iif eth0 blackhole",
         "778 from 10.77.0.0/16 to 10.77.0.0/16 goto 7799",
         "778 from 10.77.0.0/16 to 10.78.0.0/16 goto 7799",
         "778 from 10.78.0.0/16 to 10.77.0.0/16 goto 7799",
@@ -133,7 +133,10 @@ fn networks_behind_nodes_are_inside() {
     assert_eq!(selectors.len(), all.len());
     let into = GuardRule::Into { to: networks[1] };
     assert_eq!(GuardRule::of_parts(&into.parts()), Some(into));
-    for rule in rules.into_iter().flatten() {
+    let [open, _] = &rules;
+    let by_tunnel = GuardRule::with_tunnel(open.clone());
+    assert!(by_tunnel.iter().any(|rule| rule.words() == "from 0.0.0.0 iif lo goto 780"));
+    for rule in rules.into_iter().flatten().chain(by_tunnel) {
         assert_eq!(GuardRule::of_parts(&rule.parts()), Some(rule.clone()));
         let other = GuardParts { icmp: true, ..rule.parts() };
         assert_eq!(GuardRule::of_parts(&other), None);
