@@ -12,8 +12,8 @@ mod engine;
 
 pub use self::control::control;
 pub use self::engine::engine;
-pub use tresse_linux::bfd::fuzz::bfd;
 pub use tresse_linux::kernel::fuzz::netlink;
+pub use tresse_liveness::fuzz::bfd;
 
 use crate::config::Config;
 use crate::state::StateFile;

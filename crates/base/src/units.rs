@@ -114,6 +114,16 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// All addresses of IPv4 or of IPv6: the destination of a default route.
+    #[must_use]
+    pub const fn everything(ipv4: bool) -> Self {
+        let address = match ipv4 {
+            true => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            false => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        Self { address, len: 0 }
+    }
+
     /// Returns the /32 or /128 prefix of one address.
     #[must_use]
     pub const fn host(address: IpAddr) -> Self {

@@ -207,7 +207,9 @@ impl Engine {
             && !self.transition.by_new_gateways
         {
             self.transition.by_new_gateways = true;
-            self.look_again(now);
+            if old.wanted.behind.keys().any(|prefix| prefix.len == 0) {
+                self.look_again(now);
+            }
         } else if *self.transition.all_at.get_or_insert(now) + LINGER_MS <= now {
             self.end_transition();
             // What those who were given up said last is not news.

@@ -8,17 +8,22 @@
 //!   on one path, and `lateness` keeps a host that is slow from judging.
 //! - `watching` is the input, `sending` and `event` are the output.
 //! - [`records`] passes what each node knows of its own paths on to all nodes.
+//! - [`frame`] turns packets into frames, which `seal` signs with the keys of the fabric, if there are any; [`received`]
+//!   decodes frames.
 //!
-//! The caller passes the time, as a monotonic [`Duration`](std::time::Duration), and turns packets
-//! into bytes. `seal` signs them with the keys of the fabric, if there are any. Not implemented: demand mode, echo mode,
-//! and the authentication types of RFC 5880.
+//! The caller passes the time, as a monotonic [`Duration`](std::time::Duration), sends and receives. Not implemented:
+//! demand mode, echo mode, and the authentication types of RFC 5880.
 
 #![forbid(unsafe_code)]
 
 mod event;
+pub mod frame;
+#[doc(hidden)]
+pub mod fuzz;
 mod lateness;
 mod packet;
 mod ports;
+pub mod received;
 pub mod records;
 mod seal;
 mod sending;

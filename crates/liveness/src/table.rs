@@ -172,7 +172,11 @@ impl SessionTable {
             entries.insert(path.id, entry);
         }
         self.entries = before.into_values().collect();
-        self.stop(now, out);
+        if watching.is_of_no_plan() {
+            self.leave(now, out);
+        } else {
+            self.stop(now, out);
+        }
         self.entries = entries;
         self.interfaces = watching.interfaces;
         let ids: Vec<PathId> = self.entries.keys().copied().collect();
@@ -415,6 +419,17 @@ impl SessionTable {
         for id in ids {
             if let Some(session) = self.entries.get_mut(&id).and_then(|e| e.session.as_mut()) {
                 session.hold(true, now);
+            }
+            self.send(id, now, out);
+        }
+    }
+
+    /// Tells all peers that nothing goes by this end any more, as if nothing had arrived from them: they are to go round it.
+    fn leave(&mut self, now: Duration, out: &mut Vec<Sending>) {
+        let ids: Vec<PathId> = self.entries.keys().copied().collect();
+        for id in ids {
+            if let Some(session) = self.entries.get_mut(&id).and_then(|e| e.session.as_mut()) {
+                session.expire(now);
             }
             self.send(id, now, out);
         }

@@ -11,8 +11,8 @@ use tresse_base::units::Mac;
 /// The paths that BFD is to watch for failures, and the interfaces that packets may be sent on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watching {
-    /// Number of the plan that the paths belong to, an FNV-1a hash (64 bits) of the plan's digest. Path events repeat
-    /// it.
+    /// Number of the plan that the paths belong to, an FNV-1a hash (64 bits) of the plan's digest; zeros where there is none. Path
+    /// events repeat it.
     pub generation: [u8; 8],
     /// The paths.
     pub paths: Arc<Vec<WatchedPath>>,
@@ -28,6 +28,14 @@ pub struct Watching {
     pub senders: Arc<BTreeMap<Mac, NodeId>>,
     /// The interfaces that may be sent by now, by name.
     pub interfaces: BTreeMap<String, SendingInterface>,
+}
+
+impl Watching {
+    /// Is there no plan any more, so that this node forwards nothing?
+    #[must_use]
+    pub fn is_of_no_plan(&self) -> bool {
+        self.generation == [0; 8] && self.paths.is_empty()
+    }
 }
 
 /// A path from this node to a peer, with what its BFD session needs: addresses, interfaces and

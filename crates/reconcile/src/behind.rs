@@ -78,8 +78,7 @@ impl Wanted {
         let src = planned.or_else(|| self.xy.backups.get(&dst))?.src;
         let via = self.ends.get(&node)?.via(node);
         let nexthop = Nexthop { interface: interface.into(), via, labels: Vec::new(), weight: 1 };
-        let advmss = mtu - if node.is_ipv4() { 40 } else { 60 };
-        Some(WantedRoute { src, mtu, advmss, nexthops: vec![nexthop] })
+        Some(WantedRoute::new(src, mtu, vec![nexthop]))
     }
 }
 

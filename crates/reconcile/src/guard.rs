@@ -54,12 +54,12 @@
 //!
 //! Where nodes route, packets go between them and gateways by a tunnel (RFC 7348), so that nodes between see addresses of the fabric
 //! alone. A gateway sends what comes from elsewhere back by it. What it sends itself has no source yet when its route is looked
-//! up, and goes straight; in IPv6 a rule with a source does not match it, so two halves of all addresses are named:
+//! up, and goes straight. In IPv6 a rule with a source does not match it, so there the rules at 778 are for `::/1` and `8000::/1`:
 //!
 //! ```text
 //! 776: from 0.0.0.0 iif lo goto 780
 //! 777: from 10.77.0.0/16 goto 780
-//! 778: from all to 10.77.0.0/16 lookup 7994        (from ::/1, from 8000::/1) 10.77.0.2 via 10.77.0.2 dev tresse-gw
+//! 778: from all to 10.77.0.0/16 lookup 7994           10.77.0.2 via 10.77.0.2 dev tresse-gw
 //! 779: from all iif eth0 blackhole
 //! 779: from all iif tresse-gw blackhole
 //! 780: from all nop
@@ -76,9 +76,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 use tresse_base::units::Prefix;
 
-/// A policy rule that keeps packets of a fabric inside it. In the order in which they are added, and in reverse removed: at a gateway
-/// packets inside the fabric go past [`GuardRule::Past`] to the rules after it, if these are there in the same change, so
-/// what passes is there before what drops.
+/// A policy rule that keeps packets of a fabric inside it. In the order in which they are added; they are removed in reverse. What
+/// passes comes before what drops: when a node becomes a gateway, or is one no more, it has for a moment the rules of both
+/// kinds, and packets that went on past [`GuardRule::Past`] meet the others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardRule {
@@ -393,7 +393,7 @@ impl GuardRule {
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// The rules of a gateway, but what comes from elsewhere goes back by the tunnel.
+    /// The rules of a gateway ([`of_all`](Self::of_all)), changed so that what comes from elsewhere goes through the tunnel.
     #[must_use]
     pub fn with_tunnel(rules: BTreeSet<Self>) -> BTreeSet<Self> {
         let own = rules.contains(&Self::Past { ipv4: true }).then_some(Self::Own);
@@ -416,8 +416,8 @@ impl GuardRule {
         [0, 0x8000].map(half).into()
     }
 
-    /// The rules of two plans that are in use at once. If one makes the node a gateway its way past the rules that drop must not lead
-    /// to those of the other, so this one is let out too.
+    /// The rules of two plans that are in use at once. If one of them makes the node a gateway, what passes by its rules would be
+    /// dropped by those of the other, so those become rules of a gateway too.
     #[must_use]
     pub fn united(rules: BTreeSet<Self>) -> BTreeSet<Self> {
         if !rules.iter().any(|rule| matches!(rule, Self::Past { .. })) {

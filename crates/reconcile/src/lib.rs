@@ -13,6 +13,7 @@ mod diff;
 mod folded;
 mod forwarding;
 mod guard;
+mod kept;
 pub mod model;
 mod mptcp;
 mod nexthop;

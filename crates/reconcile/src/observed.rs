@@ -151,10 +151,16 @@ impl ObservedLink {
         self.alias.as_deref().is_some_and(|a| a.starts_with(super::ALIAS_PREFIX))
     }
 
+    /// Is it our end of the tunnel to gateways?
+    #[must_use]
+    pub fn is_tunnel(&self) -> bool {
+        self.is_ours() && matches!(self.kind, Some(LinkKind::Vxlan { .. }))
+    }
+
     /// Its MAC address, if it is of a kind whose MAC addresses are planned.
     #[must_use]
     pub fn planned_mac(&self) -> Option<Mac> {
-        self.mac.filter(|_| matches!(self.kind, Some(LinkKind::Vxlan { .. })))
+        self.mac.filter(|_| self.is_tunnel())
     }
 }
 

@@ -275,3 +275,12 @@ pub struct WantedRoute {
     #[serde(rename = "legs")]
     pub nexthops: Vec<Nexthop>,
 }
+
+impl WantedRoute {
+    /// A route whose TCP segments fit into packets of `mtu` bytes: less the headers of IP and TCP.
+    #[must_use]
+    pub const fn new(src: IpAddr, mtu: u32, nexthops: Vec<Nexthop>) -> Self {
+        let headers = if src.is_ipv4() { 40 } else { 60 };
+        Self { src, mtu, advmss: mtu - headers, nexthops }
+    }
+}

@@ -110,11 +110,8 @@ impl Builder<'_> {
                     continue;
                 }
                 nexthops.sort_unstable();
-                let headers = if ipv4 { 40 } else { 60 };
-                self.wanted.routes.insert(
-                    (Prefix::host(dst), metric),
-                    WantedRoute { src, mtu, advmss: mtu - headers, nexthops },
-                );
+                let route = WantedRoute::new(src, mtu, nexthops);
+                self.wanted.routes.insert((Prefix::host(dst), metric), route);
             }
             let alone = |path: &Path| Some(Nexthop { weight: 1, ..self.nexthop(path, ipv4)? });
             let others: Vec<Nexthop> = paths[1..].iter().filter_map(alone).collect();

@@ -93,13 +93,14 @@ impl Host {
     /// What both gateways lead to. Answers go by `eve`.
     fn world(lab: &Lab) -> Self {
         let host = Self::new(lab, "world");
-        for (node, prefix) in [("cid", "198.18.1"), ("eve", "198.18.2")] {
+        for (node, prefix, prefix_ipv6) in
+            [("cid", "198.18.1", "fd00:c1:"), ("eve", "198.18.2", "fd00:c2:")]
+        {
             host.cable(lab, node, prefix);
             lab.run(node, &format!("ip route add default via {prefix}.2"));
             if is_dual(lab) {
-                let prefix = format!("fd00:{node}").replace("cid", "c1").replace("eve", "c2") + ":";
-                host.cable_ipv6(lab, node, &prefix);
-                lab.run(node, &format!("ip -6 route add default via {prefix}:2"));
+                host.cable_ipv6(lab, node, prefix_ipv6);
+                lab.run(node, &format!("ip -6 route add default via {prefix_ipv6}:2"));
             }
         }
         host.run(&format!("ip addr add {FAR}/32 dev lo"));

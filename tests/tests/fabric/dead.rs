@@ -16,6 +16,7 @@ pub const TESTS: Tests = &[
     ("routed_bfd_packets_for_a_silent_node_are_refused_and_do_not_circle", || {
         are_refused(&["--silent"])
     }),
+    ("routed_bfd_goes_round_a_node_whose_plan_is_withdrawn", go_round_the_withdrawn),
 ];
 
 /// Sends a datagram every 10 ms for 5 s, the n-th of n octets, and prints of each when, and whether it was refused.
@@ -99,6 +100,35 @@ fn refused(text: &str, how: &[&str]) {
             _ => 0,
         };
         assert!(seen <= most, "packet {number} was received {seen} times, {most} allowed");
+    }
+}
+
+/// A node that is taken out forwards nothing any more, and is no failure that a detection time finds: it says so.
+fn go_round_the_withdrawn() {
+    for text in [
+        "[fabric]\ntopology = { kind = \"direct-torus\", dims = [4] }\n",
+        "[fabric]\ntopology = { kind = \"direct-torus\", dims = [3, 3] }\n",
+        "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n",
+        "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n3: 1 3 5\\n\" }\n",
+    ] {
+        let lab = Lab::up(text, &["--bfd-ms", "100"]);
+        eventually("in sync, all sessions up", 60, || whole(&lab));
+        let out = NodeId(1);
+        let others: Vec<(NodeId, NodeId)> =
+            lab.now.plan.pairs().filter(|(from, to)| ![*from, *to].contains(&out)).collect();
+        lab.client(out).withdraw(false).unwrap();
+        let begun = Instant::now();
+        soon("others go round it", 5, || match lab.ping_briefly(&others)[..] {
+            [] => Ok(()),
+            [(from, to), ..] => {
+                Err(format!("{} does not reach {}", lab.now.node(from), lab.now.node(to)))
+            }
+        });
+        eprintln!("{text:?}: others go round it after {:?} at most", begun.elapsed());
+        lab.apply(out, &lab.now);
+        eventually("all sessions are up again", 60, || whole(&lab));
+        let all: Vec<(NodeId, NodeId)> = lab.now.plan.pairs().collect();
+        assert_eq!(lab.ping_briefly(&all), []);
     }
 }
 

@@ -1,8 +1,7 @@
 //! Do packets get from the fabric to what is behind this node, and back? The daemon does not set up that side.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use tresse_base::units::Prefix;
+use tresse_reconcile::{ALL_FORWARDING, force_forwarding};
 use tresse_slice::Slice;
 
 use crate::finding::{Check, Finding};
@@ -17,13 +16,8 @@ pub(super) fn other_side(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
         return vec![check.fine("nothing is behind this node")];
     }
     let families = seen.families();
-    let everything = families.iter().filter(|_| node.gateway).map(|ipv4| {
-        let address: IpAddr = match ipv4 {
-            true => Ipv4Addr::UNSPECIFIED.into(),
-            false => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        Prefix { len: 0, ..Prefix::host(address) }
-    });
+    let gateway = families.iter().filter(|_| node.gateway);
+    let everything = gateway.map(|ipv4| Prefix::everything(*ipv4));
     let networks: Vec<Prefix> = everything.chain(node.prefixes.iter().copied()).collect();
     let ways: Vec<(Prefix, Vec<String>)> =
         networks.into_iter().map(|network| (network, host::ways_to(&network))).collect();
@@ -69,12 +63,9 @@ pub(super) fn other_side(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
 
 /// Does what arrives by an interface get forwarded?
 fn forwards(interface: &str, ipv4: bool) -> bool {
-    let keys: &[String] = &match ipv4 {
-        true => vec![format!("net/ipv4/conf/{interface}/forwarding")],
-        false => vec![
-            format!("net/ipv6/conf/{interface}/force_forwarding"),
-            "net/ipv6/conf/all/forwarding".to_owned(),
-        ],
-    };
-    keys.iter().any(|key| host::sysctl(key).is_some_and(|value| value != "0"))
+    let is_on = |key: &str| host::sysctl(key).is_some_and(|value| value != "0");
+    match ipv4 {
+        true => is_on(&format!("net/ipv4/conf/{interface}/forwarding")),
+        false => is_on(&force_forwarding(interface)) || is_on(ALL_FORWARDING),
+    }
 }

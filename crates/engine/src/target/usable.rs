@@ -57,7 +57,7 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
         .tables
         .retain(|_, nexthop| new.is_fit(nexthop) && new.closed(&nexthop.interface).is_none());
     if let Some(old) = old {
-        keep(&mut wanted, all(old.prepared, engines), plans.by_new_gateways);
+        wanted.keep(all(old.prepared, engines), plans.by_new_gateways);
     }
     let fused = |interface: &str| matches!(new.closed(interface), Some((_, Gate::Fused)));
     for (name, link) in &mut wanted.links {
@@ -230,39 +230,6 @@ fn labels(
         }
     }
     labels
-}
-
-/// Adds the objects that routes of the old plan need, and its gateways before those of the new plan or after them.
-fn keep(wanted: &mut Wanted, old: Wanted, by_new_gateways: bool) {
-    for (name, link) in old.links {
-        wanted.links.entry(name).or_insert(link);
-    }
-    wanted.addresses.extend(old.addresses);
-    wanted.unreachable.extend(old.unreachable);
-    wanted.guard.extend(old.guard);
-    for (prefix, gateways) in old.behind.into_iter().filter(|(prefix, _)| prefix.len == 0) {
-        let all = wanted.behind.entry(prefix).or_default();
-        let at = if by_new_gateways { all.len() } else { 0 };
-        all.splice(at..at, gateways);
-    }
-    for (address, end) in old.ends {
-        wanted.ends.entry(address).or_insert(end);
-    }
-    for (dst, nexthop) in old.back {
-        wanted.back.entry(dst).or_insert(nexthop);
-    }
-    for (key, neighbour) in old.neighbours {
-        wanted.neighbours.entry(key).or_insert(neighbour);
-    }
-    for (key, value) in old.sysctls {
-        wanted.sysctls.entry(key).or_insert(value);
-    }
-    for (name, nic) in old.nics {
-        wanted.nics.entry(name).or_insert(nic);
-    }
-    for (name, sources) in old.label_sources {
-        wanted.label_sources.entry(name).or_default().extend(sources);
-    }
 }
 
 /// Why a route waits for its peer.

@@ -7,9 +7,9 @@ use pnet::packet::icmp::IcmpTypes;
 use pnet::packet::icmpv6::Icmpv6Types;
 use pnet::packet::ip::IpNextHeaderProtocols;
 use socket2::SockFilter;
+use tresse_liveness::received::{ETHERNET, IPV6};
 use tresse_liveness::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
 
-use super::received::{ETHERNET, IPV6};
 use crate::bpf::{
     INTERFACE, JEQ_K, JSET_K, LDB_ABS, LDB_IND, LDH_ABS, LDH_IND, LDW_ABS, LDX_IMM, LDX_MSH,
     PACKET_HOST, PACKET_TYPE, RET_K,

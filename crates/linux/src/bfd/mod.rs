@@ -2,20 +2,15 @@
 //! in [`tresse_liveness::SessionTable`], and the thread that runs them, so that the daemon's main loop
 //! cannot delay them.
 //!
-//! - `frame` encodes packets, which are sent through `AF_PACKET`, so that they follow their path
-//!   whatever routes are installed.
-//! - `sockets` receives through `AF_PACKET` too what `filter` lets through, and `received` decodes it: no program of the
-//!   host can take packets away or forge them, and no route keeps them out.
+//! - `sockets` sends frames through `AF_PACKET`, so that they follow their path whatever routes are installed, and receives
+//!   through it too what `filter` lets through: no program of the host can take packets away or forge them, and no route
+//!   keeps them out.
 //! - `ports` holds the UDP ports, so that the kernel does not say that they are closed.
 //! - `worker` is the thread.
 
 mod error;
 mod filter;
-mod frame;
-#[doc(hidden)]
-pub mod fuzz;
 mod ports;
-mod received;
 mod sockets;
 mod worker;
 

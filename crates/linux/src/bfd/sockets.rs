@@ -16,13 +16,12 @@ use nix::sys::time::TimeSpec;
 use nix::time::ClockId;
 use pnet::packet::ethernet::EtherTypes;
 use socket2::{Domain, Protocol, Socket, Type};
-use tresse_liveness::{MULTI_HOP_PORT, Seal, Sending, Watching};
+use tresse_liveness::received::{Arrival, decode};
+use tresse_liveness::{MULTI_HOP_PORT, Seal, Sending, Watching, frame};
 
 use super::error::BfdError;
 use super::filter::{LONGEST, filter};
-use super::frame;
 use super::ports::Ports;
-use super::received::{Arrival, decode};
 use crate::sys::packet;
 
 /// Of control traffic, before what users send (`TC_PRIO_CONTROL`).

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use crate::sys::readiness;
 use tokio::sync::watch;
 use tresse_frame::keys::Keys;
+use tresse_liveness::received::Arrival;
 use tresse_liveness::{
     Datagram, Dropped, PathEvent, Seal, Secrets, Sending, SessionState, SessionTable, Timing,
     Watching,
 };
 
 use super::error::BfdError;
-use super::received::Arrival;
 use super::sockets::{Received, Sockets};
 
 /// What was counted.

@@ -175,9 +175,7 @@ impl Link {
         self.vid = vid.filter(|_| protocol == Some(VlanProtocol::Ieee8021Q));
         Ok(())
     }
-}
 
-impl Link {
     fn take_vxlan(&mut self, data: &[u8]) -> Result<(), MalformedMessage> {
         let (mut vni, mut port) = (None, None);
         for field in NlasIterator::new(data) {

@@ -1,7 +1,7 @@
 //! What is behind nodes: networks that the plan does not cable, which all nodes have routes to.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use sha2::{Digest as _, Sha256};
 use tresse_base::id::NodeId;
@@ -24,11 +24,7 @@ impl Plan {
         let to_gateways = !self.cluster().node(of).gateway;
         for (id, node) in others {
             for address in &self.addresses().node[id.index()] {
-                let everything = Prefix::host(match address {
-                    IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-                    IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-                });
-                let everything = Prefix { len: 0, ..everything };
+                let everything = Prefix::everything(address.is_ipv4());
                 let gateway = (node.gateway && to_gateways).then_some(everything);
                 let family = |prefix: &&Prefix| prefix.address.is_ipv4() == address.is_ipv4();
                 for prefix in node.prefixes.iter().filter(family).copied().chain(gateway) {
@@ -43,18 +39,16 @@ impl Plan {
     /// nodes route: a node between would take its own routes to elsewhere. O(nodes).
     pub fn tunnels(&self, of: NodeId) -> impl Iterator<Item = NodeId> {
         let nodes = &self.cluster().nodes;
-        let all = self.node_routes().is_some() && self.cluster().node(of).gateway;
+        let (routes, to_all) = (self.node_routes().is_some(), self.cluster().node(of).gateway);
         let others = (0..).map(NodeId).zip(nodes).filter(move |(id, _)| *id != of);
-        let ends = others.filter(move |(_, node)| all || node.gateway).map(|(id, _)| id);
-        ends.filter(|_| self.node_routes().is_some())
+        others.filter(move |(_, node)| routes && (to_all || node.gateway)).map(|(id, _)| id)
     }
 
     /// The MAC address of a node as an end of that tunnel, which is the same in all plans with a node of this name. Two are the
     /// same with a chance of one in 2^46.
     #[must_use]
     pub fn tunnel_mac(&self, node: NodeId) -> Mac {
-        let hash = Sha256::digest(self.cluster().node(node).name.as_bytes());
-        let hash: [u8; 32] = hash.into();
+        let hash: [u8; 32] = Sha256::digest(&self.cluster().node(node).name).into();
         let [a, b, c, d, e, f, ..] = hash;
         // Locally administered, of one station.
         Mac([a & 0xfc | 0x02, b, c, d, e, f])

@@ -84,8 +84,7 @@ impl Builder<'_> {
                 let first = first.into_iter().collect();
                 for (metric, nexthops) in [(METRIC_PRIMARY, first), (METRIC_BACKUP, rest)] {
                     if !nexthops.is_empty() {
-                        let advmss = mtu - if ipv4 { 40 } else { 60 };
-                        let route = WantedRoute { src, mtu, advmss, nexthops };
+                        let route = WantedRoute::new(src, mtu, nexthops);
                         self.wanted.routes.insert((Prefix::host(dst), metric), route);
                     }
                 }

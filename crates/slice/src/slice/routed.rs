@@ -212,8 +212,7 @@ impl Builder<'_> {
     fn route_by(&self, dst: Prefix, nexthop: Nexthop) -> Option<WantedRoute> {
         let ipv4 = dst.address.is_ipv4();
         let src = self.plan.addresses().of_node(self.node, ipv4)?;
-        let (mtu, advmss) = (self.mtu, self.mtu - if ipv4 { 40 } else { 60 });
-        Some(WantedRoute { src, mtu, advmss, nexthops: vec![nexthop] })
+        Some(WantedRoute::new(src, self.mtu, vec![nexthop]))
     }
 
     fn nexthop(&self, hop: Hop, ipv4: bool) -> Option<Nexthop> {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::neighbour::{NeighbourHeader, NeighbourMessage};
 use tresse_base::units::Mac;
-use tresse_reconcile::{LinkKind, ObservedLink};
+use tresse_reconcile::ObservedLink;
 
 use super::super::channel::{DumpError, Tables};
 use super::super::message::{attributes, bytes};
@@ -21,8 +21,6 @@ pub(super) fn fdb(
     links: &BTreeMap<String, ObservedLink>,
 ) -> Result<BTreeMap<(String, Mac), IpAddr>, DumpError> {
     let mut found = BTreeMap::new();
-    let is_tunnel =
-        |link: &ObservedLink| link.is_ours() && matches!(link.kind, Some(LinkKind::Vxlan { .. }));
     let mut all = NeighbourMessage::default();
     all.header.family = AddressFamily::Bridge;
     channel.dump(libc::RTM_GETNEIGH, &bytes(&all), |message| {
@@ -33,7 +31,7 @@ pub(super) fn fdb(
             return Ok(());
         }
         let name = names.name(header.ifindex)?;
-        if !links.get(name).is_some_and(is_tunnel) {
+        if !links.get(name).is_some_and(ObservedLink::is_tunnel) {
             return Ok(());
         }
         let (mut mac, mut at) = (None, None);

@@ -18,7 +18,7 @@ mod table_routes;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use tresse_reconcile::{Observed, ObservedRoutes, PLATFORM_LABELS};
+use tresse_reconcile::{Observed, ObservedLink, ObservedRoutes, PLATFORM_LABELS};
 
 use super::channel::{Channel, DumpError, Tables};
 use super::message::MalformedMessage;
@@ -144,7 +144,7 @@ pub(super) fn tables(source: &mut impl Tables, mpls: bool) -> Result<Observed, T
         table_routes::rules(source).map_err(|e| ("rules", e))?;
     let Routes { main, unreachable, tables } =
         routes::routes(source, &names).map_err(|e| ("routes", e))?;
-    let fdb = match links.values().any(|link| link.is_ours() && link.planned_mac().is_some()) {
+    let fdb = match links.values().any(ObservedLink::is_tunnel) {
         true => fdb::fdb(source, &names, &links).map_err(|e| ("forwarding entries", e))?,
         false => BTreeMap::new(),
     };

@@ -14,12 +14,14 @@ use pnet::packet::ipv4::{self, Ipv4Flags, Ipv4Packet};
 use pnet::packet::ipv6::Ipv6Packet;
 use pnet::packet::udp::{self, UdpPacket};
 use tresse_frame::echo::{self, EchoReply};
-use tresse_liveness::{Datagram, Echo, MULTI_HOP_PORT, SINGLE_HOP_PORT};
+
+use crate::sending::{Datagram, Echo};
+use crate::{MULTI_HOP_PORT, SINGLE_HOP_PORT};
 
 /// Bytes of an Ethernet header.
-pub(super) const ETHERNET: usize = 14;
+pub const ETHERNET: usize = 14;
 /// Bytes of an IPv6 header.
-pub(super) const IPV6: usize = 40;
+pub const IPV6: usize = 40;
 /// Bytes of a `struct virtio_net_hdr`.
 const OFFLOAD: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
@@ -27,8 +29,10 @@ const UDP: usize = 8;
 
 /// What came in.
 #[derive(Debug)]
-pub(super) enum Arrival<'a> {
+pub enum Arrival<'a> {
+    /// A control packet, whose content is not looked at yet.
     Control(Datagram<'a>),
+    /// The answer to an echo of ours, or of another program's.
     Echo(Echo),
 }
 
@@ -42,7 +46,7 @@ struct Packet<'a> {
 }
 
 /// What a frame carries that came in on an interface; none if it is no packet of BFD, or damaged.
-pub(super) fn decode(bytes: &[u8], ifindex: u32) -> Option<Arrival<'_>> {
+pub fn decode(bytes: &[u8], ifindex: u32) -> Option<Arrival<'_>> {
     let complete = bytes.first()? & NEEDS_CHECKSUM == 0;
     let bytes = bytes.get(OFFLOAD + ETHERNET..)?;
     let packet = match bytes.first()? >> 4 {
@@ -135,8 +139,9 @@ fn answer(packet: &Packet<'_>, complete: bool) -> Option<Echo> {
 
 #[cfg(test)]
 mod tests {
+    use crate::sending::{Encapsulation, PacketContent};
+    use crate::{Seal, packet};
     use tresse_base::units::Mac;
-    use tresse_liveness::{Encapsulation, Packet, PacketContent, Seal};
 
     use super::super::frame;
     use super::*;
@@ -163,7 +168,7 @@ mod tests {
         let mut bytes = [0; 24];
         // Version 1, state Up, multiplier 3, length, and two numbers of sessions.
         bytes[..12].copy_from_slice(&[0x20, 0xc0, 3, 24, 0, 0, 0, 1, 0, 0, 0, 2]);
-        let packet = Packet::parse(&bytes).unwrap();
+        let packet = packet::Packet::parse(&bytes).unwrap();
         PacketContent::Control { ports: (50_000, port), packet }
     }
 

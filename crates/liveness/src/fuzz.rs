@@ -4,16 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tresse_base::id::{NodeId, PathId};
-use tresse_base::units::Mac;
-use tresse_frame::keys::Keys;
-use tresse_liveness::{
+use crate::frame;
+use crate::received::{Arrival, decode};
+use crate::{
     Datagram, Echo, PacketContent, Seal, Sending, SendingInterface, SessionTable, Timing,
     WatchedPath, Watching,
 };
-
-use super::frame;
-use super::received::{Arrival, decode};
+use tresse_base::id::{NodeId, PathId};
+use tresse_base::units::Mac;
+use tresse_frame::keys::Keys;
 
 /// Gives `bytes` to two BFD sessions as a sequence of received packets of 27 bytes each: three
 /// bytes say how the packet arrives (UDP or echo reply, interface, source, TTL, delay), 24 are its

@@ -13,7 +13,9 @@ use tresse_base::id::Label;
 use tresse_base::units::Mac;
 use tresse_frame::echo;
 use tresse_frame::mpls;
-use tresse_liveness::{Echo, Encapsulation, PacketContent, Seal};
+
+use crate::seal::Seal;
+use crate::sending::{Echo, Encapsulation, PacketContent};
 
 /// Class selector 6, of network control (RFC 2474).
 const DSCP: u8 = 48;
@@ -22,12 +24,8 @@ const UDP_HEADER: usize = 8;
 /// From whom to whom; both of one family.
 type Ends = (IpAddr, IpAddr);
 
-/// The frame of a packet that follows a planned path.
-pub(super) fn planned(
-    headers: &Encapsulation,
-    content: &PacketContent,
-    seal: &mut Seal,
-) -> Vec<u8> {
+/// The frame of a packet that follows a planned path, signed by `seal`.
+pub fn planned(headers: &Encapsulation, content: &PacketContent, seal: &mut Seal) -> Vec<u8> {
     let ends = (headers.source, headers.destination);
     let packet = match content {
         PacketContent::Control { ports, packet } => {
