@@ -12,6 +12,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use inquire::{Confirm, MultiSelect};
+use tresse_mapping::draft::Discovered;
+use tresse_mapping::host::DiscoveredHost;
+use tresse_mapping::wires::Wires;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 
@@ -57,6 +60,14 @@ impl Up {
             fail::say(&format!("wrote {}", self.output.display()));
         }
         let plan = files.plan()?;
+        let is_new = |name: &String| plan.cluster().node_named(name).is_none();
+        if let Some(name) = expand_each(&self.hosts)?.into_iter().find(is_new) {
+            let file = self.output.display();
+            let words = format!(
+                "{name} is no node of {file}\n  help: add it there, or remove the file to have it drafted anew"
+            );
+            return Err(Failure::new(Code::Usage, words));
+        }
         input::accept(&plan, &files.file)?;
         if !files.lock_path().exists() {
             input::replace(&files.lock_path(), plan.lock(&Lock::default()).emit())?;
@@ -87,7 +98,7 @@ impl Up {
         };
         let (hosts, wires) = heard(&self.sources)?;
         if !asks {
-            return draft(&hosts, &wires);
+            return complete(&hosts, &wires, asks);
         }
         let mut nics: Vec<&str> =
             hosts.iter().flat_map(|host| &host.nics).map(|n| &*n.name).collect();
@@ -100,13 +111,30 @@ impl Up {
         let others: Vec<String> =
             nics.iter().filter(|nic| !chosen.contains(nic)).map(ToString::to_string).collect();
         if others.is_empty() {
-            return draft(&hosts, &wires);
+            return complete(&hosts, &wires, asks);
         }
         let mut sources = self.sources.clone();
         sources.leave_out(&others);
         let (hosts, wires) = heard(&sources)?;
-        draft(&hosts, &wires)
+        complete(&hosts, &wires, asks)
     }
+}
+
+/// The draft, if nothing says that a host was forgotten, or whoever is asked sees what does.
+fn complete(hosts: &[DiscoveredHost], wires: &Wires, asks: bool) -> Result<String, Failure> {
+    let loose = Discovered::of(hosts, wires).loose();
+    if asks {
+        loose.iter().for_each(|words| fail::say(words));
+    } else if let [first, rest @ ..] = &loose[..] {
+        let more =
+            if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+        let words = format!(
+            "{first}{more}\n  help: nothing was written; is a host missing from the list? If not, leave NICs out by \
+             --without, or write the file by `tresse discover` and look through it"
+        );
+        return Err(Failure::new(Code::Fault, words));
+    }
+    draft(hosts, wires)
 }
 
 /// What will be installed.

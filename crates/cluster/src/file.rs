@@ -308,11 +308,12 @@ section! {
         #[schemars(extend("default" = true))]
         transit: bool = "transit = true",
         /// Does it route between the fabric and all networks that the plan does not know? Nodes that have no default route
-        /// get one by it. Several gateways have an order: the lowest number that can be reached is used; `true` comes first.
+        /// get one by it; its own way out, and forwarding there, are the operator's. Several gateways have an order: the lowest
+        /// number that can be reached is used; `true` comes first.
         #[schemars(extend("default" = false))]
         gateway: Gateway = "gateway = true",
         /// Networks behind it, such as those of pods, virtual machines or storage: every node gets routes to them by it, and it
-        /// forwards between them and the fabric.
+        /// forwards between them and the fabric. Its own routes to them, and forwarding there, are the operator's.
         prefixes: Networks = "prefixes = [\"192.168.10.0/24\"]",
         /// The node whose place this spare takes, with its name and addresses (fnn with spares).
         #[schemars(extend("pattern" = pattern::name()))]

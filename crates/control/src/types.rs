@@ -399,6 +399,9 @@ pub struct LldpLine {
     pub source: String,
     /// Lifetime of the information in seconds, from the frame.
     pub ttl_seconds: u16,
+    /// Does the device say that it is a host that forwards nothing?
+    #[serde(default)]
+    pub station: bool,
     /// Was the frame sent to all stations, as by Introduce? Then it may have crossed switches.
     #[serde(default)]
     pub flooded: bool,

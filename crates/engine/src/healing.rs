@@ -81,15 +81,22 @@ impl Engine {
     /// before.
     pub(super) fn heal(&mut self, out: &mut Vec<Effect>) {
         self.forget_recalled();
-        let Some(current) = self.stored.current.clone().filter(|_| self.settings.bfd) else {
+        let Some(current) = self.stored.current.clone() else {
             (self.healing.healed, self.healing.seen) = Default::default();
             return;
         };
         let dark = self.dark();
         let dark = dark.iter().map(String::as_str).collect();
+        let own_dark = dark_places(&current, &dark);
+        if !self.settings.bfd {
+            (self.healing.healed, self.healing.seen) = Default::default();
+            if !own_dark.is_empty() || !self.healing.since.is_empty() {
+                self.note_broken(&current, self.known(&current, &dark).as_ref());
+            }
+            return;
+        }
         let remaining = current.index.remaining.as_ref();
         let own = remaining.map(|remaining| self.own_words(&current, remaining, &dark));
-        let own_dark = dark_places(&current, &dark);
         // Before the kernel was looked at nothing is known of carriers.
         let report = own.as_ref().map(|own| Report {
             loads: self.adaptive.said(&current).to_vec(),

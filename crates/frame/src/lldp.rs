@@ -11,7 +11,8 @@
 //!
 //! First come chassis (type 1: subtype, id), port (2: subtype, id) and time to live (3: seconds, 2
 //! bytes, big endian), in this order and once each. Port description (4) and system name (5) come
-//! at most once. The type 0 ends the frame; what follows it is padding.
+//! at most once. System capabilities (7: what the device can be, and what it is, 2 bytes each, big endian) say which
+//! devices are hosts. The type 0 ends the frame; what follows it is padding.
 
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,9 @@ const PORT: u8 = 2;
 const TTL: u8 = 3;
 const DESCRIPTION: u8 = 4;
 const SYSTEM: u8 = 5;
+const CAPABILITIES: u8 = 7;
+/// Of the capabilities (table 8-4): a host that forwards nothing.
+const STATION_ONLY: [u8; 2] = [0, 0x80];
 /// The longest text or identifier.
 const MOST_TEXT: usize = 255;
 const PORT_ADDRESS: u8 = 4;
@@ -84,6 +88,8 @@ pub struct Lldp {
     pub description: Option<Vec<u8>>,
     /// The device's name, as sent.
     pub system: Option<Vec<u8>>,
+    /// Is the device a host that forwards nothing, as it says (clause 8.5.8)?
+    pub station: bool,
     /// Was it sent to all stations, so that it may have crossed switches?
     pub flooded: bool,
 }
@@ -185,14 +191,25 @@ impl Lldp {
         let found = ttl.len();
         let ttl = ttl.try_into().map_err(|_| LldpError::Length { kind: TTL, found })?;
         let ttl_seconds = u16::from_be_bytes(ttl);
-        let mut lldp =
-            Self { chassis, port, ttl_seconds, description: None, system: None, flooded };
+        let mut lldp = Self {
+            chassis,
+            port,
+            ttl_seconds,
+            description: None,
+            system: None,
+            station: false,
+            flooded,
+        };
         for tlv in tlvs {
             let (kind, value) = tlv?;
             let text = match kind {
                 CHASSIS | PORT | TTL => return Err(LldpError::Order { kind }),
                 DESCRIPTION => &mut lldp.description,
                 SYSTEM => &mut lldp.system,
+                CAPABILITIES => {
+                    lldp.station = value.get(2..) == Some(&STATION_ONLY);
+                    continue;
+                }
                 _ => continue,
             };
             if value.len() > MOST_TEXT {
@@ -231,6 +248,9 @@ impl Lldp {
         tlv(TTL, [&self.ttl_seconds.to_be_bytes(), &[]]);
         for (kind, text) in [(DESCRIPTION, &self.description), (SYSTEM, &self.system)] {
             text.iter().for_each(|text| tlv(kind, [text, &[]]));
+        }
+        if self.station {
+            tlv(CAPABILITIES, [&STATION_ONLY, &STATION_ONLY]);
         }
         tlv(END, [&[], &[]]);
         frame

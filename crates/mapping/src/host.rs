@@ -38,6 +38,8 @@ pub struct LldpSender {
     pub port: String,
     /// The MAC of the port.
     pub mac: Mac,
+    /// Whether the device says that it is a host that forwards nothing.
+    pub station: bool,
     /// Whether the frame was sent to all stations.
     pub flooded: bool,
 }
@@ -62,6 +64,7 @@ fn heard(line: &LldpLine) -> Option<LldpSender> {
         device: line.system.clone().unwrap_or_else(|| line.chassis.clone()),
         port: if line.port_mac.is_some() { described() } else { line.port.clone() },
         mac: line.port_mac.as_ref().unwrap_or(&line.source).parse().ok()?,
+        station: line.station,
         flooded: line.flooded,
     })
 }

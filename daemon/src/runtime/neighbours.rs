@@ -221,6 +221,7 @@ impl Neighbours {
                 ttl_seconds: INTRODUCED_S,
                 description: Some(nic.state.name.clone().into_bytes()),
                 system: Some(host.clone()),
+                station: true,
                 flooded,
             };
             let sent = [false, true].map(|flooded| socket.send(mac, &lldp(flooded)));
@@ -268,6 +269,7 @@ impl LldpNeighbour {
             description: self.lldp.description_text(),
             source: self.source.to_string(),
             ttl_seconds: self.lldp.ttl_seconds,
+            station: self.lldp.station,
             flooded: self.lldp.flooded,
             age_ms: ms(now - self.at),
         }

@@ -13,6 +13,7 @@ pub const TESTS: Tests = &[
     ("routed_bare_machines_of_a_p_mesh_are_brought_up", || comes_up(P_MESH)),
     ("routed_bare_machines_cabled_at_random_are_brought_up", || comes_up(CABLED)),
     ("routed_bare_machines_of_a_flat_neighbourhood_are_brought_up", || comes_up(FLAT)),
+    ("routed_bare_machines_stay_bare_where_one_is_forgotten", forgotten),
 ];
 
 const RING: &str = "[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n";
@@ -20,6 +21,28 @@ const P_MESH: &str = "[fabric]\ntopology = { kind = \"pmesh\", dims = [3, 3] }\n
 const CABLED: &str = include_str!("../../../configs/cabled-7.toml");
 const FLAT: &str = "[fabric]\ntopology = { kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n\
                     3: 1 3 5\\n\" }\n";
+
+/// Nobody types all names right at three in the morning: a host that is cabled but not named is noticed, whether it has
+/// said who it is or not, before anything is written.
+fn forgotten() {
+    let lab = Lab::up(RING, &["--bare"]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cluster.toml");
+    let to = ["--launcher", "netns", "--lab", lab.name()];
+    let up = |nodes: &[&str]| {
+        let file = path.display().to_string();
+        program::last_line(&[&["up", "--yes", "-o", &file], &to[..], nodes].concat())
+    };
+    for words in ["has carrier, and nothing says where its cable ends", "ends at the host "] {
+        let said = up(&["n0", "n1", "n3"]).unwrap_err();
+        assert!(said.contains(words) && said.contains("a host missing"), "{said}");
+        assert!(!path.exists());
+        program::output(&[&["discover"], &to[..], &["n[0-3]"]].concat()).unwrap();
+    }
+    up(&["n[0-3]"]).unwrap();
+    let said = up(&["n[0-4]"]).unwrap_err();
+    assert!(said.contains("n4 is no node of "), "{said}");
+}
 
 /// Within a minute, with nothing typed but one command, every node reaches every other; a second run changes nothing.
 fn comes_up(text: &str) {

@@ -218,6 +218,7 @@ fn behind_an_uplink() {
 /// What a switch says of its port.
 fn reported(system: &str, number: &str, ttl_seconds: u16) -> Vec<u8> {
     let lldp = Lldp {
+        station: false,
         flooded: false,
         chassis: Chassis { subtype: 7, id: b"x".to_vec() },
         port: Port { subtype: 5, id: number.into() },
@@ -230,6 +231,7 @@ fn reported(system: &str, number: &str, ttl_seconds: u16) -> Vec<u8> {
 
 fn nothing() -> Lldp {
     Lldp {
+        station: false,
         flooded: false,
         chassis: Chassis { subtype: 7, id: b"x".to_vec() },
         port: Port { subtype: 7, id: b"x".to_vec() },

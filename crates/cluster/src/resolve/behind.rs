@@ -67,6 +67,12 @@ impl Draft {
             return Vec::new();
         }
         let mut network = |text: &At<String>| {
+            if let Ok(all @ Prefix { len: 0, .. }) = text.value.parse() {
+                let message = format!("`{all}` is no network, but all that there are");
+                let help = "`gateway = true` for a node that routes to all networks that the plan does not know";
+                found.add(ProblemKind::BadPrefix, &text.span, message, help.to_owned());
+                return None;
+            }
             let prefix = unicast(text, found)?;
             let special =
                 SPECIAL.iter().filter_map(|(special, what)| Some((special.parse().ok()?, what)));

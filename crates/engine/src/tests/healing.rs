@@ -203,6 +203,28 @@ fn failures_are_listed_with_who_says_so_since_when_and_what_they_do() {
     assert_eq!(ring.host.engine.status(ring.host.now).cut, ["n2"]);
 }
 
+/// Without failure detection too, which knows of carriers alone.
+#[test]
+fn a_cable_without_carrier_is_listed_since_it_was_lost() {
+    let mut ring = Ring::new();
+    ring.host.engine.settings.bfd = false;
+    ring.host.kernel.set_carrier("eth0", false);
+    ring.host.input(Input::Changed(Changes::default()));
+    let began = ring.host.now;
+    ring.host.settle();
+    ring.host.now += 45_000;
+    let now = ring.host.now;
+    let [broken] = &ring.host.engine.failures(now, 5_000_000).unwrap().broken[..] else { panic!() };
+    assert_eq!(&*broken.kind, "hop");
+    let since = now - (5_000_000 - broken.since);
+    assert!((began..began + 1000).contains(&since), "lost at {began}, listed since {since}");
+    ring.host.kernel.set_carrier("eth0", true);
+    ring.host.input(Input::Changed(Changes::default()));
+    ring.host.settle();
+    assert!(ring.host.engine.failures(ring.host.now, 5_000_000).unwrap().broken.is_empty());
+    assert!(ring.host.engine.healing.since.is_empty());
+}
+
 /// While plans change, nodes have one plan or the other: what they say counts for both.
 #[test]
 fn a_plan_is_changed_while_a_cable_between_two_others_is_broken() {

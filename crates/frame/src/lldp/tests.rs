@@ -11,6 +11,7 @@ fn sample() -> Lldp {
         ttl_seconds: 120,
         description: Some(b"n03 eth0".to_vec()),
         system: Some(b"s01".to_vec()),
+        station: false,
         flooded: false,
     }
 }
@@ -45,6 +46,21 @@ fn frame_is_the_documented_bytes() {
     // Padding up to the least frame is not looked at, and the end need not be said.
     assert_eq!(Lldp::parse(&[&bytes[..], &[9; 20]].concat()), Ok((SOURCE, sample())));
     assert_eq!(Lldp::parse(&bytes[..bytes.len() - 2]), Ok((SOURCE, sample())));
+}
+
+/// A host says that it is one; lldpd on a host with a bridge, a switch, and an access point say otherwise.
+#[test]
+fn a_station_is_what_says_that_it_is_nothing_else() {
+    let is_station = |value: &[u8]| {
+        Lldp::parse(&frame(&[&MANDATORY[..], &[(7, value)]].concat())).unwrap().1.station
+    };
+    assert!(is_station(&[0, 0x9c, 0, 0x80]));
+    for value in [&[0, 0x14, 0, 0x04][..], &[0, 0x84, 0, 0x84], &[0, 0x80, 0, 0], &[0, 0x80], &[]] {
+        assert!(!is_station(value), "{value:?}");
+    }
+    let host = Lldp { station: true, ..sample() };
+    assert_eq!(host.emit(SOURCE)[53..], [14, 4, 0, 0x80, 0, 0x80, 0, 0]);
+    assert!(!Lldp::parse(&frame(&MANDATORY)).unwrap().1.station);
 }
 
 #[test]
@@ -113,11 +129,11 @@ proptest! {
     #[test]
     fn frames_round_trip(
         chassis in id(), port in id(), ttl_seconds in any::<u16>(), description in words(),
-        system in words(), flooded in any::<bool>(),
+        system in words(), station in any::<bool>(), flooded in any::<bool>(),
     ) {
         let chassis = Chassis { subtype: chassis.0, id: chassis.1 };
         let port = Port { subtype: port.0, id: port.1 };
-        let lldp = Lldp { chassis, port, ttl_seconds, description, system, flooded };
+        let lldp = Lldp { chassis, port, ttl_seconds, description, system, station, flooded };
         prop_assert_eq!(Lldp::parse(&lldp.emit(SOURCE)), Ok((SOURCE, lldp)));
     }
 

@@ -54,6 +54,7 @@ async fn crosses() {
     let index = nix::net::if_::if_nametoindex("eth0").unwrap();
     tresse_linux::sys::packet::bind(raw.as_fd(), index, 0).unwrap();
     let lldp = Lldp {
+        station: false,
         flooded: false,
         chassis: Chassis { subtype: 4, id: SOURCE.0.to_vec() },
         port: Port { subtype: 5, id: b"swp3".to_vec() },

@@ -42,7 +42,9 @@ impl Discovered<'_> {
     /// As [`DraftError`] lists.
     pub fn draft(&self) -> Result<String, DraftError> {
         let hosts = self.hosts.len();
-        let is_none = |end: &End| matches!(end, End::Unknown | End::Unplugged | End::LeftOut(_));
+        let is_none = |end: &End| {
+            matches!(end, End::Unknown | End::Stranger(_) | End::Unplugged | End::LeftOut(_))
+        };
         let nothing = self.ends.values().all(is_none);
         if nothing && self.wires.cables.is_empty() {
             return Err(DraftError::Nothing { hosts });
@@ -67,6 +69,24 @@ impl Discovered<'_> {
         Ok(self.head() + &self.of_switches())
     }
 
+    /// In words, the NICs with carrier whose cables end at none of the hosts that were asked and at no switch that is known,
+    /// as where a host was forgotten.
+    #[must_use]
+    pub fn loose(&self) -> Vec<String> {
+        let words = |(at, end): (&At, &End)| match end {
+            End::Unknown => Some(format!(
+                "{} has carrier, and nothing says where its cable ends",
+                self.name(*at)
+            )),
+            End::Stranger(host) => {
+                let host = comment(host);
+                Some(format!("{} ends at the host {host}, which was not asked", self.name(*at)))
+            }
+            _ => None,
+        };
+        self.ends.iter().filter_map(words).collect()
+    }
+
     fn head(&self) -> String {
         let mut text =
             "# A draft by `tresse discover`: look through it before it is used.\n".to_owned();
@@ -78,12 +98,12 @@ impl Discovered<'_> {
                 let (nic, port) = (self.name(*at), comment(&port.words()));
                 let _ = writeln!(text, "# left out: {nic}, which is at {port} or behind it");
             }
-            let why = match end {
-                End::Unknown => "has carrier, and nothing says where its cable ends: left out",
-                End::Unplugged => "has no carrier: left out",
-                _ => continue,
-            };
-            let _ = writeln!(text, "# {} {why}", self.name(*at));
+            if *end == End::Unplugged {
+                let _ = writeln!(text, "# {} has no carrier: left out", self.name(*at));
+            }
+        }
+        for words in self.loose() {
+            let _ = writeln!(text, "# {words}: left out");
         }
         for (at, peer) in one_sided(self) {
             let (at, peer) = (self.name(at), self.name(peer));

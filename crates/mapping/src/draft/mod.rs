@@ -4,9 +4,10 @@
 //!
 //! | LLDP frames that a NIC receives | where its cable ends |
 //! |---|---|
-//! | not flooded, from one device that is no node | at the port that this switch names |
+//! | not flooded, from one device that is neither a node nor a host | at the port that this switch names |
 //! | not flooded, from one NIC, and flooded from no other NIC | at that NIC |
 //! | from NICs in any other combination | with these NICs on a switch that sends no LLDP |
+//! | none, but from a host that was not asked | at that host |
 //! | none | unknown |
 //!
 //! The tables of switches, if they are given ([`Wires`]), say where the NICs are that hear no switch, and which cables
@@ -44,6 +45,8 @@ enum End {
     Silent(At),
     /// At or behind a port of a switch that is left out.
     LeftOut(PortAt),
+    /// At a host that was not asked, by its name.
+    Stranger(String),
     /// At something that sends nothing.
     Unknown,
     /// Nowhere: there is no carrier.
@@ -100,9 +103,10 @@ impl<'a> Discovered<'a> {
         let mut ends = BTreeMap::new();
         let mut parts = Components::new(at_of.len());
         for (at, nic) in all.clone() {
-            let device = |h: &&LldpSender| !h.flooded && !owner.contains_key(&h.mac);
+            let strange = |h: &&LldpSender| !h.flooded && !owner.contains_key(&h.mac);
+            let strange: Vec<&LldpSender> = nic.heard.iter().filter(strange).collect();
             let devices: BTreeSet<(&str, &str)> =
-                nic.heard.iter().filter(device).map(|h| (&*h.device, &*h.port)).collect();
+                strange.iter().filter(|h| !h.station).map(|h| (&*h.device, &*h.port)).collect();
             let near = nic.heard.iter().filter(|h| !h.flooded).filter_map(|h| other(at, h));
             let near: BTreeSet<At> = near.collect();
             let far: BTreeSet<At> = nic.heard.iter().filter_map(|h| other(at, h)).collect();
@@ -112,7 +116,10 @@ impl<'a> Discovered<'a> {
                     End::Switch { device: (*device).to_owned(), port: (*port).to_owned() }
                 }
                 (_, Some(peer)) if far.len() == 1 => End::Peer(*peer),
-                _ if far.is_empty() => End::Unknown,
+                _ if far.is_empty() => match strange.iter().find(|h| h.station) {
+                    Some(host) => End::Stranger(host.device.clone()),
+                    None => End::Unknown,
+                },
                 _ => {
                     for other in &far {
                         parts.join(index(at), index(*other));
@@ -145,14 +152,14 @@ impl<'a> Discovered<'a> {
                         false => End::Switch { device, port },
                     };
                 }
-                (End::Unknown | End::Silent(_) | End::Peer(_), None)
+                (End::Unknown | End::Stranger(_) | End::Silent(_) | End::Peer(_), None)
                     if wires.behind_left_out(mac).is_some() =>
                 {
                     end.clone_from(
                         &wires.behind_left_out(mac).cloned().map_or(End::Unknown, End::LeftOut),
                     );
                 }
-                (End::Unknown | End::Silent(_) | End::Peer(_), Some(port)) => {
+                (End::Unknown | End::Stranger(_) | End::Silent(_) | End::Peer(_), Some(port)) => {
                     *end = End::Switch { device: port.switch.clone(), port: port.port.clone() };
                 }
                 _ => {}

@@ -15,7 +15,7 @@ fn mac(host: usize, nic: usize) -> Mac {
 }
 
 fn introduced(from: Mac, flooded: bool) -> LldpSender {
-    LldpSender { device: "host".into(), port: "eth0".into(), mac: from, flooded }
+    LldpSender { device: "host".into(), port: "eth0".into(), mac: from, station: true, flooded }
 }
 
 /// What hosts hear that are cabled as a cluster file says, each with its NICs and the hosts in another order.
@@ -124,6 +124,33 @@ fn one_lost_frame_changes_nothing() {
     assert_eq!(wires(&parsed(&draft(&hosts))), wires(&truth));
 }
 
+/// A host that was not asked is no switch, and what is cabled to it is told.
+#[test]
+fn a_host_that_was_forgotten_is_no_switch() {
+    let (_, mut hosts) = cabled("[fabric]\ntopology = { kind = \"ring\", nodes = 4 }\n", 1);
+    let told = |hosts: &[DiscoveredHost]| {
+        let wires = Wires::default();
+        let found = Discovered::of(hosts, &wires);
+        (found.loose(), found.draft().unwrap())
+    };
+    assert_eq!(told(&hosts).0, [""; 0]);
+    let forgotten = hosts.remove(0);
+    let (loose, text) = told(&hosts);
+    assert_eq!(loose.len(), 2);
+    assert!(
+        loose.iter().all(|words| words.ends_with("ends at the host host, which was not asked"))
+    );
+    assert!(text.contains(&format!("# {}: left out\n", loose[0])), "{text}");
+    assert!(parsed(&text).switches.is_empty());
+    let its: Vec<Mac> = forgotten.nics.iter().map(|nic| nic.mac).collect();
+    for nic in hosts.iter_mut().flat_map(|host| &mut host.nics) {
+        nic.heard.retain(|sender| !its.contains(&sender.mac));
+    }
+    let (loose, _) = told(&hosts);
+    assert_eq!(loose.len(), 2);
+    assert!(loose.iter().all(|words| words.ends_with("nothing says where its cable ends")));
+}
+
 /// Two switches that speak, with ports of their own manners, and a third NIC that is not plugged in.
 #[test]
 fn switches_that_speak_are_named_with_their_ports() {
@@ -131,6 +158,7 @@ fn switches_that_speak_are_named_with_their_ports() {
         device: device.into(),
         port: port.into(),
         mac: Mac([2, 9, 9, 9, 9, device.len() as u8]),
+        station: false,
         flooded: false,
     };
     let nic = |host: usize, nic: usize, heard: Vec<LldpSender>| DiscoveredNic {
@@ -249,6 +277,7 @@ fn tables_of_switches_give_the_whole_fabric() {
                 device: name(nic.switch),
                 port: format!("p{}", nic.port),
                 mac: Mac([2, 9, 0, 0, 0, nic.switch.0 as u8]),
+                station: false,
                 flooded: false,
             };
             let nic = |nic: &tresse_topology::cluster::Nic| DiscoveredNic {
@@ -283,11 +312,12 @@ fn tables_of_switches_give_the_whole_fabric() {
 }
 
 fn any_host() -> impl Strategy<Value = DiscoveredHost> {
-    let heard = ("\\PC{0,8}", "\\PC{0,6}", 0..4_usize, 0..3_usize, any::<bool>());
-    let heard = heard.prop_map(|(device, port, host, nic, flooded)| LldpSender {
+    let heard = ("\\PC{0,8}", "\\PC{0,6}", 0..4_usize, 0..3_usize, any::<[bool; 2]>());
+    let heard = heard.prop_map(|(device, port, host, nic, [station, flooded])| LldpSender {
         device,
         port,
         mac: mac(host, nic),
+        station,
         flooded,
     });
     let nic = (any::<bool>(), proptest::collection::vec(heard, 0..4));
@@ -386,6 +416,7 @@ fn nics_at_ports_that_are_left_out_are_named() {
         device: "core.lab".into(),
         port: "Gi1/0/7".into(),
         mac: Mac([2, 9, 0, 0, 0, 1]),
+        station: false,
         flooded: false,
     };
     let nic = |name: &str, last, heard: Vec<LldpSender>| DiscoveredNic {

@@ -79,6 +79,7 @@ impl World {
             device: switch.clone(),
             port: format!("p{port}"),
             mac: Mac([2, 9, 0, 0, 0, 1]),
+            station: false,
             flooded: false,
         };
         let heard = if hears { vec![speaks] } else { vec![] };
