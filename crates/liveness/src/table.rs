@@ -6,13 +6,13 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tresse_base::id::{Label, PathId};
+use tresse_base::id::PathId;
 use tresse_base::random::Random;
-use tresse_base::units::Mac;
 
 use crate::lateness::Lateness;
 use crate::ports::{control, is_along};
 use crate::verdict::Verdict;
+use crate::watching::Trail;
 use crate::{
     Datagram, Diagnostic, Dropped, Echo, Encapsulation, MULTI_HOP_PORT, Outgoing, Packet,
     PacketContent, PathEvent, SINGLE_HOP_PORT, Sending, SendingInterface, Session, SessionLine,
@@ -121,7 +121,7 @@ impl SessionTable {
     pub fn set(&mut self, watching: Watching, now: Duration, out: &mut Vec<Sending>) {
         let before = std::mem::take(&mut self.entries).into_iter();
         let mut before: BTreeMap<Trail, (PathId, Entry)> =
-            before.map(|(id, entry)| (trail(&entry.path), (id, entry))).collect();
+            before.map(|(id, entry)| (entry.path.trail(), (id, entry))).collect();
         let is_lost = |name: &String| {
             let old = self.interfaces.get(name);
             old.is_some() && watching.interfaces.get(name) != old
@@ -142,7 +142,7 @@ impl SessionTable {
                 sequence: 0,
                 due: None,
             };
-            let old = before.remove(&trail(path));
+            let old = before.remove(&path.trail());
             let old = old.map(|(_, old)| Entry { path: path.clone(), due: None, ..old });
             let mut entry = old.unwrap_or_else(new);
             if path.arrival.as_ref().is_some_and(is_lost) {
@@ -162,7 +162,7 @@ impl SessionTable {
             if session.is_some() {
                 let verdict = Verdict::new(self.timing.interval, self.timing.multiplier);
                 let of_session = Entry { path: path.clone(), session, ..entry };
-                before.insert(trail(path), (path.id, of_session));
+                before.insert(path.trail(), (path.id, of_session));
                 entry = Entry { verdict, ..new() };
             }
             entry.probed = probed;
@@ -172,11 +172,15 @@ impl SessionTable {
             entries.insert(path.id, entry);
         }
         self.entries = before.into_values().collect();
-        if watching.is_of_no_plan() {
-            self.leave(now, out);
-        } else {
-            self.stop(now, out);
-        }
+        // Nothing goes by a node without a plan: its peers are to go round it.
+        self.end(
+            now,
+            out,
+            match watching.is_of_no_plan() {
+                true => |session, now| session.expire(now),
+                false => |session, now| session.hold(true, now),
+            },
+        );
         self.entries = entries;
         self.interfaces = watching.interfaces;
         let ids: Vec<PathId> = self.entries.keys().copied().collect();
@@ -260,14 +264,14 @@ impl SessionTable {
     pub fn ends(&self, datagram: &Datagram<'_>) -> Result<(IpAddr, IpAddr), Dropped> {
         let yours = datagram.payload.get(YOURS_AT..).and_then(|rest| rest.first_chunk());
         let yours = u32::from_be_bytes(*yours.ok_or(Dropped::Malformed)?);
-        self.find(datagram, yours).map(|id| ends(&self.entries[&id].path))
+        self.find(datagram, yours).map(|id| self.entries[&id].path.ends())
     }
 
     /// Has a path with these ends a session?
     #[must_use]
     pub fn has_session(&self, of: (IpAddr, IpAddr)) -> bool {
         let mut entries = self.entries.values();
-        entries.any(|entry| entry.session.is_some() && ends(&entry.path) == of)
+        entries.any(|entry| entry.session.is_some() && entry.path.ends() == of)
     }
 
     /// The path that a datagram is for, by the discriminator of this end, or by where it came from.
@@ -284,7 +288,7 @@ impl SessionTable {
         let id = *found.ok_or(Dropped::Unknown)?;
         let path = &self.entries[&id].path;
         let from = (datagram.destination, datagram.source);
-        (from == ends(path) || Some(from) == path.nodes).then_some(id).ok_or(Dropped::Unknown)
+        (from == path.ends() || Some(from) == path.nodes).then_some(id).ok_or(Dropped::Unknown)
     }
 
     /// By which way a datagram for the session of `path` came.
@@ -415,21 +419,14 @@ impl SessionTable {
 
     /// Tells all peers that this end stops.
     pub fn stop(&mut self, now: Duration, out: &mut Vec<Sending>) {
-        let ids: Vec<PathId> = self.entries.keys().copied().collect();
-        for id in ids {
-            if let Some(session) = self.entries.get_mut(&id).and_then(|e| e.session.as_mut()) {
-                session.hold(true, now);
-            }
-            self.send(id, now, out);
-        }
+        self.end(now, out, |session, now| session.hold(true, now));
     }
 
-    /// Tells all peers that nothing goes by this end any more, as if nothing had arrived from them: they are to go round it.
-    fn leave(&mut self, now: Duration, out: &mut Vec<Sending>) {
+    fn end(&mut self, now: Duration, out: &mut Vec<Sending>, end: fn(&mut Session, Duration)) {
         let ids: Vec<PathId> = self.entries.keys().copied().collect();
         for id in ids {
             if let Some(session) = self.entries.get_mut(&id).and_then(|e| e.session.as_mut()) {
-                session.expire(now);
+                end(session, now);
             }
             self.send(id, now, out);
         }
@@ -497,7 +494,7 @@ impl SessionTable {
             let sequence = entry.sequence;
             let echo = Echo { identifier: self.identifier, sequence, session };
             let path = &self.entries[&id].path;
-            out.extend(self.by(path, ends(path), PacketContent::Echo(echo)));
+            out.extend(self.by(path, path.ends(), PacketContent::Echo(echo)));
             self.echoes += 1;
         }
         self.schedule(id);
@@ -525,7 +522,7 @@ impl SessionTable {
         for Outgoing { packet, everywhere } in due {
             let path = &self.entries[&id].path;
             let port = if path.labels.is_empty() { SINGLE_HOP_PORT } else { MULTI_HOP_PORT };
-            out.extend(self.by(path, ends(path), control(packet, port, path.id)));
+            out.extend(self.by(path, path.ends(), control(packet, port, path.id)));
             self.packets += 1;
             if everywhere {
                 self.by_others(path, packet, out);
@@ -537,13 +534,13 @@ impl SessionTable {
     /// verdict on them is about our direction too, and may be wrong or not known yet.
     fn by_others(&self, path: &WatchedPath, packet: Packet, out: &mut Vec<Sending>) {
         if let Some((source, destination)) = path.nodes {
-            let ends = ends(path);
+            let ends = path.ends();
             return out.push(Sending::Routed { source, destination, ends, packet });
         }
         let all = PathId { rank: 0, ..path.id }..=PathId { rank: u32::MAX, ..path.id };
         let others = self.entries.range(all).filter(|(id, _)| **id != path.id);
         let content = |along| control(packet, MULTI_HOP_PORT, along);
-        let by = |(id, other): (&PathId, &Entry)| self.by(&other.path, ends(path), content(*id));
+        let by = |(id, other): (&PathId, &Entry)| self.by(&other.path, path.ends(), content(*id));
         out.extend(others.filter_map(by));
     }
 
@@ -580,18 +577,6 @@ impl Entry {
 /// Does a packet say that the path to its sender is broken? Else its sender stops, or has just begun.
 fn is_fault(packet: &Packet) -> bool {
     packet.state == SessionState::Down && packet.diagnostic == Diagnostic::TIME_EXPIRED
-}
-
-/// What the packets of a path show of it. One that stays the same through a change of plans is the same path.
-type Trail = ([IpAddr; 2], String, Mac, Vec<Label>, Option<String>, u8);
-
-fn trail(path: &WatchedPath) -> Trail {
-    let WatchedPath { interface, mac, labels, arrival, transits, .. } = path.clone();
-    ([path.source, path.destination], interface, mac, labels, arrival, transits)
-}
-
-const fn ends(path: &WatchedPath) -> (IpAddr, IpAddr) {
-    (path.source, path.destination)
 }
 
 fn line(entry: &Entry) -> Option<SessionLine> {

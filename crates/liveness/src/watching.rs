@@ -69,6 +69,20 @@ pub struct WatchedPath {
     pub nodes: Option<(IpAddr, IpAddr)>,
 }
 
+/// What the packets of a path show of it. One that stays the same through a change of plans is the same path.
+pub(crate) type Trail = ([IpAddr; 2], String, Mac, Vec<Label>, Option<String>, u8);
+
+impl WatchedPath {
+    pub(crate) fn trail(&self) -> Trail {
+        let Self { interface, mac, labels, arrival, transits, .. } = self.clone();
+        ([self.source, self.destination], interface, mac, labels, arrival, transits)
+    }
+
+    pub(crate) const fn ends(&self) -> (IpAddr, IpAddr) {
+        (self.source, self.destination)
+    }
+}
+
 /// An interface on which BFD packets can be sent now: up and with carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendingInterface {

@@ -34,3 +34,19 @@ fn a_path_that_breaks_again_is_noticed_as_soon_as_the_first_time() {
         }
     }
 }
+
+/// Nothing goes by a node whose plan is withdrawn: the other end takes that for a failure at once.
+#[test]
+fn an_end_without_a_plan_breaks_its_paths() {
+    let mut pair = Pair::new();
+    pair.run(3000);
+    let mut out = Vec::new();
+    pair.tables[1].set(Watching::default(), pair.now, &mut out);
+    pair.deliver(1, out);
+    // Its addresses are gone with the plan: nothing answers.
+    (pair.dead, pair.stopped) = ([1].into(), [1].into());
+    pair.run(10);
+    assert_eq!(pair.down()[0].len(), 2);
+    pair.run(5000);
+    assert_eq!(pair.down()[0].len(), 2);
+}
