@@ -38,7 +38,8 @@ pub fn count(n: usize, what: &str) -> String {
 /// Formats a kernel operation (add, change or remove an object) and its reason as text, such as
 /// `add route 10.77.0.3/32 metric 100: missing`.
 pub fn operation(line: &OperationLine) -> String {
-    format!("{} {} {}: {}", line.op, line.kind, line.object, line.why)
+    let gap = if line.object.is_empty() { "" } else { " " };
+    format!("{} {}{gap}{}: {}", line.op, line.kind, line.object, line.why)
 }
 
 /// A time as `2024-10-04 12:34:56.789Z`, in UTC, from milliseconds since the Unix epoch.

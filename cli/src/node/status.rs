@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use tresse_control::{StateLine, Status as Answer};
+use tresse_control::{GatewayLine, StateLine, Status as Answer};
 
 use super::answer::{code_of, write_operations, write_pending};
 use super::connection::NodeArgs;
@@ -173,6 +173,15 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
     }
     if !status.cut.is_empty() {
         writeln!(out, "NO PATH WORKS to {}", output::hostlist(&status.cut))?;
+    }
+    for gateways in status.gateways.chunk_by(|a, b| a.dst == b.dst) {
+        let name = |line: &GatewayLine| match (line.used, line.reached) {
+            (true, _) => format!("{} (used)", plain(&line.node)),
+            (false, true) => plain(&line.node).into_owned(),
+            (false, false) => format!("{} (NOT reached)", plain(&line.node)),
+        };
+        let names: Vec<String> = gateways.iter().map(name).collect();
+        writeln!(out, "gateways to {}: {}", plain(&gateways[0].dst), names.join(", "))?;
     }
     if !status.unprotected.is_empty() {
         let nodes = output::named(&status.unprotected_nodes, &status.unprotected);

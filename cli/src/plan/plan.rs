@@ -87,6 +87,9 @@ impl Plan {
         if change.moved_cables > 0 {
             writeln!(out, "{} NICs move to another port or switch", change.moved_cables)?;
         }
+        for (words, of) in [("new", &change.fresh_behind), ("gone", &change.dropped_behind)] {
+            of.iter().try_for_each(|of| writeln!(out, "{words}: {of}"))?;
+        }
         writeln!(
             out,
             "{} VLANs kept, {} fresh, {} dropped",

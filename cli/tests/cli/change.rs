@@ -44,3 +44,35 @@ fn a_lock_that_does_not_know_the_older_plan_is_told() {
     tresse(["plan", &new, "--against", &old, "--write-lock"]).exits(0);
     assert_eq!(tresse(["plan", &new, "--against", &old]).exits(0).stderr, "");
 }
+
+/// Another gateway is a change that no pair of nodes shows.
+#[test]
+fn gateways_and_networks_that_change_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, more: &str| {
+        let path = folder.path().join(name);
+        let text = format!("[fabric]\ntopology = {{ kind = \"ring\", nodes = 4 }}\n{more}");
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let old = write(
+        "a",
+        "[[node]]\nname = \"n1\"\ngateway = true\n[[node]]\nname = \"n2\"\nprefixes = \"192.168.4.0/24\"\n",
+    );
+    let new =
+        write("b", "[[node]]\nname = \"n1\"\ngateway = 2\n[[node]]\nname = \"n3\"\ngateway = 1\n");
+    let said = tresse(["plan", &new, "--against", &old]).exits(0).stdout;
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("new: ") || line.starts_with("gone: "))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "new: gateway n1 at place 2",
+            "new: gateway n3 at place 1",
+            "gone: 192.168.4.0/24 behind n2",
+            "gone: gateway n1",
+        ]
+    );
+}

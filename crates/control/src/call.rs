@@ -24,8 +24,8 @@ use crate::reply::{
 };
 use crate::types::{
     Alert, AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, ForeignLine, FusedLine,
-    HeardLine, LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine,
-    Problem, SegmentLine, ShareLine, StateLine, UseLine, WaitLine, WeightLine,
+    GatewayLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine,
+    PendingLine, Problem, SegmentLine, ShareLine, StateLine, UseLine, WaitLine, WeightLine,
 };
 use crate::{INTERFACE, NodeError};
 
@@ -226,6 +226,7 @@ pub const DESCRIPTION: &Interface<'static> = &Interface::new(
         NicLine::CUSTOM_TYPE,
         OperationLine::CUSTOM_TYPE,
         OtherLine::CUSTOM_TYPE,
+        GatewayLine::CUSTOM_TYPE,
         PathLine::CUSTOM_TYPE,
         PendingLine::CUSTOM_TYPE,
         Problem::CUSTOM_TYPE,

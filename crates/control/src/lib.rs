@@ -21,9 +21,9 @@ pub use reply::{
 };
 pub use types::{
     Alert, AroundLine, BroadcastLine, BrokenLine, CounterLine, CutLine, DetourLine, Event,
-    ForeignLine, FusedLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine, OtherLine,
-    PathLine, PendingLine, Problem, SegmentLine, ShareLine, StateLine, UseLine, WaitLine,
-    WeightLine, waiting,
+    ForeignLine, FusedLine, GatewayLine, HeardLine, LldpLine, MoveLine, NicLine, OperationLine,
+    OtherLine, PathLine, PendingLine, Problem, SegmentLine, ShareLine, StateLine, UseLine,
+    WaitLine, WeightLine, waiting,
 };
 
 /// Name of the Varlink interface by which clients control the daemon.

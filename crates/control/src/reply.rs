@@ -5,7 +5,8 @@ use zlink::introspect::Type;
 
 use crate::types::{
     AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, ForeignLine, FusedLine,
-    MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, StateLine, WaitLine,
+    GatewayLine, MoveLine, NicLine, OperationLine, OtherLine, PathLine, PendingLine, StateLine,
+    WaitLine,
 };
 
 /// Reply of the method GetStatus: the plan in force on this node, what the kernel still lacks of
@@ -52,6 +53,10 @@ pub struct Status {
     /// Nodes to which every path of the plan is known to be broken or has no interface. Older daemons leave it out.
     #[serde(default)]
     pub cut: Vec<String>,
+    /// The gateways to everything that the plan does not know, in the order of their use; none on a gateway. Older daemons leave
+    /// it out.
+    #[serde(default)]
+    pub gateways: Vec<GatewayLine>,
     /// Number of BFD sessions of this node.
     #[serde(default)]
     pub sessions: u32,

@@ -125,6 +125,19 @@ pub struct OtherLine {
     pub age_ms: u64,
 }
 
+/// A gateway by which this node may reach what the plan does not know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
+pub struct GatewayLine {
+    /// Everything of a family: `0.0.0.0/0` or `::/0`.
+    pub dst: String,
+    /// The gateway.
+    pub node: String,
+    /// Does a route lead to it?
+    pub reached: bool,
+    /// Is it the first of those to which one does, which is used?
+    pub used: bool,
+}
+
 /// A NIC of this node's plan at which announcements of another fabric are heard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomType)]
 pub struct ForeignLine {

@@ -10,8 +10,8 @@
 //! - `suspects` finds the fewest parts that explain what is broken and that nothing that works crosses.
 //! - `own` adds what nodes say of themselves alone: another plan, a VLAN out of use, a fault.
 //!
-//! Two more questions of what is left of a fabric: [`left`] says what failures leave of a plan, and [`cut`] whom a drain
-//! would cut off, by what all nodes say.
+//! More questions of what is left of a fabric: [`left`] says what failures leave of a plan, [`sets`] counts that for several at
+//! once, and [`cut`] says whom a drain would cut off, by what all nodes say.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod hearsay;
 pub mod left;
 mod own;
 mod parts;
+pub mod sets;
 mod suspect;
 mod suspects;
 #[cfg(test)]

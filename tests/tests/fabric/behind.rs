@@ -228,8 +228,17 @@ fn outlive_every_cable(text: &str, parts: &[&str]) {
     });
 }
 
+/// What `status` of `dot` says of its gateways to everything by IPv4.
+fn gateways(lab: &Lab) -> String {
+    let status = lab.command("dot", &["status".to_owned()]).output().unwrap();
+    let said = String::from_utf8_lossy(&status.stdout).into_owned();
+    let mut lines = said.lines().filter_map(|line| line.strip_prefix("gateways to 0.0.0.0/0: "));
+    lines.next().unwrap_or_else(|| panic!("{said}")).to_owned()
+}
+
 /// The next gateway is used once the first is cut off.
 fn next_gateway(lab: &Lab, world: &Host, all: &[(String, String)]) {
+    assert_eq!(gateways(lab), "eve (used), cid");
     assert!(lab.verb(&["fail", "eve"]).1);
     world.answers_by("cid");
     let left: Vec<_> = all
@@ -241,6 +250,7 @@ fn next_gateway(lab: &Lab, world: &Host, all: &[(String, String)]) {
         .cloned()
         .collect();
     eventually("all answer by the other gateway", 60, || none(unanswered(&left)));
+    assert_eq!(gateways(lab), "eve (NOT reached), cid (used)");
     assert!(lab.verb(&["heal", "eve"]).1);
     world.answers_by("eve");
     eventually("all answer again", 60, || none(unanswered(all)));

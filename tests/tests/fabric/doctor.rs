@@ -193,6 +193,15 @@ fn names_what_is_not_behind() {
     assert_eq!(found(), [behind("far"), behind("out")]);
     lab.run(NODE, "sysctl -qw net.ipv4.conf.out.forwarding=1 net.ipv4.conf.far.forwarding=1");
     assert_eq!(found(), []);
+    // Somebody else has an interface of the name that the daemon needs.
+    kill(lab.daemon(NODE), Signal::SIGSTOP).unwrap();
+    lab.run(NODE, "ip link del tresse-gw");
+    lab.run(NODE, "ip link add tresse-gw type bridge");
+    kill(lab.daemon(NODE), Signal::SIGCONT).unwrap();
+    eventually("what the daemon refuses to touch is a fault", 20, || match &found()[..] {
+        [(check, _)] if check == "daemon" => Ok(()),
+        others => Err(format!("{others:?}")),
+    });
 }
 
 /// Cables of namespaces have no flow control: `ethtool` is ours, and says what it says of a NIC that has.

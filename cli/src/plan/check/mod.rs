@@ -3,7 +3,6 @@
 
 mod findings;
 mod lfts;
-mod sets;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,6 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
+use tresse_health::sets::Sets;
 use tresse_plan::Plan;
 use tresse_plan::remaining::joins_paths;
 use tresse_routing::direct::hopping::Hopping;
@@ -18,7 +18,6 @@ use tresse_slice::watch::Watches;
 use tresse_verify::{self, Reflect, Report};
 
 use self::findings::findings;
-use self::sets::Sets;
 use crate::fail::{Code, Failure};
 use crate::input::ClusterArgs;
 use crate::output;
@@ -61,8 +60,8 @@ impl Check {
         let report = tresse_verify::check(&plan);
         let sessions = Sessions::of(&plan);
         let hopping = Hopping::of_cluster(plan.cluster());
-        let sets =
-            self.failures.map(|failures| Sets::of(&plan, failures, self.seed)).transpose()?;
+        let sets = self.failures.map(|failures| Sets::of(&plan, failures, self.seed)).transpose();
+        let sets = sets.map_err(|error| Failure::new(Code::Usage, error))?;
         let cut = sets.as_ref().is_some_and(|sets| sets.cut > 0);
         let answer = Answer { report: &report, hopping, sessions };
         let mut out = output::stdout();
@@ -73,7 +72,7 @@ impl Check {
             }
         } else {
             text(&mut out, &answer, joins_paths(plan.cluster()))?;
-            sets.iter().try_for_each(|sets| sets.write(&mut out))?;
+            sets.iter().try_for_each(|sets| write!(out, "{sets}"))?;
         }
         out.flush()?;
         Ok(if report.violations.is_empty() && !cut { Code::Fine } else { Code::Fault })

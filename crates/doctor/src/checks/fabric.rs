@@ -55,6 +55,15 @@ pub(super) fn daemon(seen: &Seen<'_>, _: &Slice) -> Vec<Finding> {
             "mend what the message names, then run tresse reload",
         ));
     }
+    for line in status.drift.iter().filter(|line| line.op == "refused") {
+        let object = if line.object.is_empty() { "tressed" } else { &line.object };
+        findings.push(check.fails(
+            object,
+            line.why.clone(),
+            "the daemon does not touch it, so what the plan needs there is missing",
+            "do what the message says; the daemon goes on by itself",
+        ));
+    }
     check.or_fine(findings, "runs, with the plan of this file")
 }
 

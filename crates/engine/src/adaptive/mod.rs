@@ -2,25 +2,19 @@
 //! 5): each node says to all others what it sends over the wires of the fabric, with the records of failures, and moves
 //! the traffic of its pairs onto paths through third nodes while its own paths are full and those are not.
 //!
-//! `wires` adds up what all nodes say, `others` knows who wants more of a wire, `shares` decides, `patience` says when. Any
-//! weights are safe: all these paths are in the plan, which was verified with all of them.
+//! `wires` adds up what all nodes say; [`tresse_detours`] decides. Any weights are safe: all these paths are in the plan, which
+//! was verified with all of them.
 
-mod others;
-mod patience;
-mod shares;
-#[cfg(test)]
-mod tests;
 mod wires;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use tresse_base::id::{NodeId, PathId};
+use tresse_detours::{Memory, PathUse, Reason, planned};
 use tresse_liveness::records::WireLoad;
 use tresse_topology::path::Crossing;
 
-use self::patience::Memory;
-use self::shares::{PathUse, Reason};
 use self::wires::{Own, PairLoads, Wires};
 use super::index::PathEntry;
 use super::kept_free::KeptFree;
@@ -185,12 +179,12 @@ impl Adaptive {
         }
         let now = match self.weights.get(&dst) {
             Some(weights) => weights.clone(),
-            None => shares::planned(&paths),
+            None => planned(&paths),
         };
         let memory = self.memory.entry(dst).or_default();
         let weights = memory.reconsider(&paths, &loads.loads, &now, at);
         let Some(weights) = weights else { return false };
-        match weights == shares::planned(&paths) {
+        match weights == planned(&paths) {
             true => drop(self.weights.remove(&dst)),
             false => drop(self.weights.insert(dst, weights)),
         }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use tresse_base::id::PathId;
+use tresse_detours::Load;
 use tresse_liveness::records::{LoadKind, Rate, WireLoad};
 use tresse_topology::path::Crossing;
 
-use super::others::Load;
 use crate::index::PathEntry;
 use crate::prepared::Prepared;
 use crate::sent::Sent;

@@ -1,11 +1,11 @@
 //! Compares a plan with an older one (`tresse plan --against OLD`), and counts the pairs, cables and VLANs that
 //! differ.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use tresse_base::id::{NodeId, TreeId};
-use tresse_topology::cluster::Nic;
+use tresse_topology::cluster::{Nic, Node};
 use tresse_topology::path::Segment;
 
 use super::Plan;
@@ -38,6 +38,10 @@ pub struct Comparison {
     pub fresh_vlans: Vec<String>,
     /// Names that the newer plan gives no VID or another one.
     pub dropped_vlans: Vec<String>,
+    /// Gateways and networks behind nodes that only the newer plan has, or has at another node or place.
+    pub fresh_behind: Vec<String>,
+    /// The same of the older plan.
+    pub dropped_behind: Vec<String>,
 }
 
 impl Comparison {
@@ -87,6 +91,7 @@ impl Comparison {
             from.iter().filter(|(n, v)| of.get(*n) != Some(v)).map(|(n, _)| n.clone()).collect()
         };
         let fresh_vlans = missing(&new_vids, &old_vids);
+        let (old_behind, new_behind) = (behind(old), behind(new));
         Self {
             format: 1,
             old_generation: old.generation().into(),
@@ -99,8 +104,23 @@ impl Comparison {
             kept_vlans: new_vids.len() - fresh_vlans.len(),
             fresh_vlans,
             dropped_vlans: missing(&old_vids, &new_vids),
+            fresh_behind: new_behind.difference(&old_behind).cloned().collect(),
+            dropped_behind: old_behind.difference(&new_behind).cloned().collect(),
         }
     }
+}
+
+/// What is behind nodes, in words.
+fn behind(plan: &Plan) -> BTreeSet<String> {
+    let of = |node: &Node| {
+        let gateway = node.gateway.then(|| match node.gateway_order {
+            0 => format!("gateway {}", node.name),
+            order => format!("gateway {} at place {order}", node.name),
+        });
+        let networks = node.prefixes.iter().map(|to| format!("{to} behind {}", node.name));
+        gateway.into_iter().chain(networks).collect::<Vec<_>>()
+    };
+    plan.cluster().nodes.iter().flat_map(of).collect()
 }
 
 /// Where the cable of each NIC of a node goes: switch and port, or node and NIC. A switch with one line of

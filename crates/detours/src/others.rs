@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 /// A wire that carries so much of what it can is full.
 const FULL: f64 = 0.93;
 /// Less than this part of a wire is not worth a detour, and no reason to give way.
-pub(super) const LITTLE: f64 = 0.05;
+pub(crate) const LITTLE: f64 = 0.05;
 /// Others who have this part of a wire have much of it: most flows there are theirs.
-pub(super) const MUCH: f64 = 0.25;
+pub(crate) const MUCH: f64 = 0.25;
 /// For so long a detour from which others have taken back what they want gets no more of that wire.
 const HELD_MS: u64 = 30_000;
 /// So many looks until others have taken what they want: what they say is as old as a look, and TCP needs a while.
@@ -21,7 +21,7 @@ const NOISE: f64 = 0.03;
 
 /// What a wire carries, in bytes a second, without the pair that is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Load {
+pub struct Load {
     /// What it can carry.
     pub capacity: f64,
     /// What comes first: own paths of other pairs, and what is no traffic of the plan.
@@ -32,7 +32,7 @@ pub(super) struct Load {
 
 /// What is known, by place of a wire among those of the pair.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Others(Vec<Wire>);
+pub(crate) struct Others(Vec<Wire>);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Wire {
@@ -104,7 +104,7 @@ impl Wire {
 
 impl Load {
     /// Is the wire full with what the pair itself sends over it?
-    pub fn is_full_with(&self, own: f64) -> bool {
+    pub(crate) fn is_full_with(&self, own: f64) -> bool {
         self.first + self.detours + own >= FULL * self.capacity
     }
 

@@ -10,11 +10,11 @@
 //!   see others only later. What a path gets by its weight depends on the flows, so weights are corrected and never computed
 //!   from rates alone.
 
-use super::others::{LITTLE, Load, MUCH, Others};
+use crate::others::{LITTLE, Load, MUCH, Others};
 
 /// A path of a pair.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct PathUse {
+pub struct PathUse {
     /// Its share in the plan; 0 for a detour.
     pub planned: u32,
     /// Is it neither broken nor drained?
@@ -26,7 +26,7 @@ pub(super) struct PathUse {
 }
 
 /// The sum of the weights of a pair: a step of one moves few flows.
-pub(super) const SUM: u32 = 255;
+const SUM: u32 = 255;
 /// An own path that carries so much is reason enough for a detour: TCP in both directions at once fills no wire.
 const NEARLY_FULL: f64 = 0.9;
 /// Own paths of others and detours that come to a wire fill this part of it at most, so that the others can be seen to grow.
@@ -47,21 +47,21 @@ const GROWTH: f64 = 4.0;
 
 /// What a pair sends, and what detours have room for, in bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     pub total: f64,
     pub room: f64,
 }
 
 /// What becomes of a pair, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Decision {
+pub(crate) struct Decision {
     pub weights: Vec<u8>,
     pub reason: Reason,
 }
 
 /// Why a pair has other weights from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub enum Reason {
     /// Its own paths do.
     Alone,
     /// Its own paths would carry as much: the detours brought nothing.
@@ -73,6 +73,8 @@ pub(super) enum Reason {
 }
 
 impl Reason {
+    /// The same in words.
+    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Alone => "its own paths do",
@@ -130,7 +132,7 @@ fn balanced(pair: &Pair<'_>) -> Option<Vec<u8>> {
 }
 
 /// A pair, and what its paths cross.
-pub(super) struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     paths: &'a [PathUse],
     loads: &'a [Load],
     /// The present weights.
@@ -144,7 +146,7 @@ pub(super) struct Pair<'a> {
 }
 
 /// By wire: what a pair sends over it by all its paths.
-pub(super) fn own(paths: &[PathUse], wires: usize) -> Vec<f64> {
+pub(crate) fn own(paths: &[PathUse], wires: usize) -> Vec<f64> {
     let mut own = vec![0.0; wires];
     for path in paths {
         path.wires.iter().for_each(|wire| own[*wire] += path.sent);
@@ -354,7 +356,8 @@ impl<'a> Pair<'a> {
 }
 
 /// The weights of the plan.
-pub(super) fn planned(paths: &[PathUse]) -> Vec<u8> {
+#[must_use]
+pub fn planned(paths: &[PathUse]) -> Vec<u8> {
     let planned: Vec<f64> = paths.iter().map(|path| f64::from(path.planned)).collect();
     let sum: f64 = planned.iter().sum();
     whole(&planned.iter().map(|planned| planned / sum.max(1.0)).collect::<Vec<_>>())

@@ -1,8 +1,8 @@
 //! When a pair may have other weights again. A change that brought nothing is followed by longer and longer rests, and one
 //! that cost something is taken back, so that flows which no weights can divide are left in peace.
 
-use super::others::{Load, Others};
-use super::shares::{Decision, Pair, PathUse, Reason, Seen, own};
+use crate::others::{Load, Others};
+use crate::shares::{Decision, Pair, PathUse, Reason, Seen, own};
 
 /// Weights change at most once in this time.
 const REST_MS: u64 = 2000;
@@ -22,7 +22,7 @@ const OTHER: f64 = 1.25;
 
 /// The last change of a pair.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Patience {
+struct Patience {
     at_ms: u64,
     rest_ms: u64,
     before: Seen,
@@ -40,7 +40,7 @@ pub(super) struct Patience {
 
 /// What is remembered of a pair.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Memory {
+pub struct Memory {
     /// The last change of its weights.
     last: Option<Patience>,
     others: Others,
@@ -48,11 +48,13 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Why it has the weights that it has.
+    #[must_use]
     pub fn reason(&self) -> Reason {
         self.last.as_ref().map_or(Reason::Alone, |last| last.reason)
     }
 
     /// For how many milliseconds from now on its detours get no more, unless traffic changes.
+    #[must_use]
     pub fn rests_ms(&self, now_ms: u64) -> u64 {
         let rest = self.last.as_ref().filter(|last| !last.gained());
         let rest = rest.map_or(0, |last| last.at_ms + last.rest_ms);

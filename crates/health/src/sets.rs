@@ -1,18 +1,18 @@
-//! `tresse check --failures N`: fails every set of N parts, or many random ones, and counts the pairs of nodes that are
-//! reached, that go round what is broken, and that are cut off.
+//! What several failures at once leave of a plan: fails every set of so many parts, or many random ones, and counts the pairs of
+//! nodes that are reached, that go round what is broken, and that are cut off.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::fmt;
 
 use rayon::prelude::*;
 use serde::Serialize;
 use tresse_base::id::NodeId;
 use tresse_base::random::Random;
-use tresse_health::left::{self, Left, Reached};
 use tresse_plan::Plan;
 use tresse_slice::watch::Crossing;
+use tresse_slice::watch::part::UnknownPart;
 
-use crate::fail::{Code, Failure};
+use crate::left::{self, Left, Reached};
 
 /// So many sets are all looked at; of more, so many random ones.
 const MOST: usize = 1000;
@@ -50,6 +50,22 @@ struct FirstCut {
     dst: String,
 }
 
+/// Why no sets of failures can be looked at.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SetsError {
+    /// As many parts as that cannot fail.
+    #[error("--failures {at_once}: this fabric has {parts} parts")]
+    Parts {
+        /// Failures asked for in each set.
+        at_once: usize,
+        /// The parts that can fail.
+        parts: usize,
+    },
+    /// A part has a name that stands for none.
+    #[error(transparent)]
+    Name(#[from] UnknownPart),
+}
+
 /// Failures that happen together.
 struct Set {
     names: Vec<String>,
@@ -58,8 +74,11 @@ struct Set {
 }
 
 impl Sets {
-    /// Looks at sets of so many failures.
-    pub fn of(plan: &Plan, at_once: usize, seed: u64) -> Result<Self, Failure> {
+    /// Looks at sets of so many failures. O(sets x pairs), in parallel.
+    ///
+    /// # Errors
+    /// As [`SetsError`] lists.
+    pub fn of(plan: &Plan, at_once: usize, seed: u64) -> Result<Self, SetsError> {
         let left = Left::new(plan);
         let nodes = plan.cluster().nodes.len();
         let most = (PAIRS_MOST / (nodes * nodes).max(1)).clamp(1, MOST);
@@ -136,25 +155,26 @@ impl Sets {
             ..self
         }
     }
+}
 
-    /// Writes it for people.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+impl fmt::Display for Sets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let which = match self.seed {
             Some(seed) => format!("{} random sets, seed {seed}", self.sets),
             None => format!("all {} sets", self.sets),
         };
-        writeln!(out, "{:<16}  {which}", format!("{} fail at once", self.at_once))?;
-        writeln!(out, "  go round        {} pairs whose first path is broken", self.healed)?;
+        writeln!(f, "{:<16}  {which}", format!("{} fail at once", self.at_once))?;
+        writeln!(f, "  go round        {} pairs whose first path is broken", self.healed)?;
         if let Some((two, most)) = self.two_paths.zip(self.max_paths) {
-            writeln!(out, "  joined paths    {two} pairs by two planned paths, at most {most}")?;
+            writeln!(f, "  joined paths    {two} pairs by two planned paths, at most {most}")?;
         }
-        writeln!(out, "  no cable left   {} pairs", self.apart)?;
-        write!(out, "  cut off         {} pairs that cables join", self.cut)?;
+        writeln!(f, "  no cable left   {} pairs", self.apart)?;
+        write!(f, "  cut off         {} pairs that cables join", self.cut)?;
         match &self.first_cut {
             Some(FirstCut { without, src, dst }) => {
-                writeln!(out, "; the first is {src} -> {dst} without {}", without.join(" "))
+                writeln!(f, "; the first is {src} -> {dst} without {}", without.join(" "))
             }
-            None => writeln!(out),
+            None => writeln!(f),
         }
     }
 }
@@ -165,11 +185,10 @@ fn choose(
     at_once: usize,
     seed: u64,
     most: usize,
-) -> Result<(Vec<Set>, bool), Failure> {
+) -> Result<(Vec<Set>, bool), SetsError> {
     let names = left.names();
     if !(1..=names.len()).contains(&at_once) {
-        let message = format!("--failures {at_once}: this fabric has {} parts", names.len());
-        return Err(Failure::new(Code::Usage, message));
+        return Err(SetsError::Parts { at_once, parts: names.len() });
     }
     let random = combinations(names.len(), at_once).is_none_or(|all| all > most);
     let chosen: Vec<Vec<usize>> = match random {
@@ -180,14 +199,14 @@ fn choose(
             (0..most).map(|_| random.some(&all, at_once)).collect()
         }
     };
-    let set = |chosen: Vec<usize>| -> Result<Set, Failure> {
+    let set = |chosen: Vec<usize>| -> Result<Set, UnknownPart> {
         let names: Vec<String> = chosen.into_iter().map(|at| names[at].clone()).collect();
         let parts: Result<Vec<_>, _> = names.iter().map(|name| left.parts.named(name)).collect();
-        let parts = parts.map_err(|e| Failure::new(Code::Usage, e.to_string()))?;
+        let parts = parts?;
         let off = parts.iter().filter_map(|part| part.node()).collect();
         Ok(Set { names, broken: left::crossings(&parts), off })
     };
-    let sets: Result<Vec<Set>, Failure> = chosen.into_iter().map(set).collect();
+    let sets: Result<Vec<Set>, UnknownPart> = chosen.into_iter().map(set).collect();
     Ok((sets?, random))
 }
 
