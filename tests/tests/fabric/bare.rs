@@ -65,4 +65,14 @@ fn comes_up(text: &str) {
     let written = std::fs::read_to_string(&path).unwrap();
     assert!(program::run(&up).status.success());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+    // And taken down by one.
+    program::output(&["withdraw", "--all", &path, "--launcher", "netns", "--lab", lab.name()])
+        .unwrap();
+    for node in &nodes {
+        for ours in ["ip route show proto 78", "ip -6 route show proto 78", "ip rule show proto 78"]
+        {
+            assert_eq!(lab.run(node, ours), "", "{node}: {ours}");
+        }
+        assert!(!lab.run(node, "ip -o link show").contains("alias tresse"), "{node}");
+    }
 }
