@@ -175,10 +175,14 @@ fn text(out: &mut impl Write, status: &Answer) -> std::io::Result<()> {
         writeln!(out, "NO PATH WORKS to {}", output::hostlist(&status.cut))?;
     }
     for gateways in status.gateways.chunk_by(|a, b| a.dst == b.dst) {
-        let name = |line: &GatewayLine| match (line.used, line.reached) {
-            (true, _) => format!("{} (used)", plain(&line.node)),
-            (false, true) => plain(&line.node).into_owned(),
-            (false, false) => format!("{} (NOT reached)", plain(&line.node)),
+        let name = |line: &GatewayLine| {
+            let words = [
+                (line.used, " (used)"),
+                (!line.reached, " (NOT reached)"),
+                (line.shut, " (NO WAY OUT)"),
+            ];
+            let words = words.into_iter().filter(|(is, _)| *is).map(|(_, words)| words);
+            format!("{}{}", plain(&line.node), words.collect::<String>())
         };
         let names: Vec<String> = gateways.iter().map(name).collect();
         writeln!(out, "gateways to {}: {}", plain(&gateways[0].dst), names.join(", "))?;

@@ -134,7 +134,9 @@ pub struct GatewayLine {
     pub node: String,
     /// Does a route lead to it?
     pub reached: bool,
-    /// Is it the first of those to which one does, which is used?
+    /// Does it say that it has no way out, so that others come first?
+    pub shut: bool,
+    /// Is it the first of those that are left, which is used?
     pub used: bool,
 }
 

@@ -1,6 +1,7 @@
 //! What a node knows of failures elsewhere, and the routes that go round them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use tresse_base::id::PathId;
 use tresse_base::units::Prefix;
@@ -53,6 +54,8 @@ pub(super) struct Seen {
     pub(super) words: [Option<Words>; 2],
     /// The broken paths of this node.
     pub(super) broken: BTreeSet<PathId>,
+    /// The gateways without a way out.
+    pub(super) shut: BTreeSet<IpAddr>,
 }
 
 /// What is not as planned, because something is broken.
@@ -66,6 +69,8 @@ pub struct Healed {
     pub straight: BTreeSet<Prefix>,
     /// Destinations that no planned path leads to, nor two of them joined. Not where nodes route.
     pub cut: BTreeSet<Prefix>,
+    /// Gateways that have no way out, and are used after all others.
+    pub shut: BTreeSet<IpAddr>,
 }
 
 /// How a destination is reached whose planned route is broken.

@@ -100,6 +100,7 @@ impl Engine {
         // Before the kernel was looked at nothing is known of carriers.
         let report = own.as_ref().map(|own| Report {
             loads: self.adaptive.said(&current).to_vec(),
+            shut: self.shut(&current),
             ..report_of(&current, own, &own_dark)
         });
         if let Some(report) = report.filter(|_| self.view.is_some())
@@ -117,6 +118,7 @@ impl Engine {
             plan: current.digest(),
             words: [words(known.as_ref()), words(of_old.as_ref())],
             broken: self.paths.broken.clone(),
+            shut: self.shut_gateways(&current),
         };
         if self.healing.seen == seen {
             return;
@@ -137,13 +139,25 @@ impl Engine {
         let words = known.as_ref().map(|known| &known.words);
         let seen = &self.healing.seen;
         // Finding the routes takes long on many nodes: not twice for one failure.
-        if seen.plan == plan.digest() && seen.words[0].as_ref() == words {
+        if seen.plan == plan.digest()
+            && seen.words[0].as_ref() == words
+            && seen.shut == self.shut_gateways(plan)
+        {
             return self.healing.healed.clone();
         }
         self.healed_by(plan, known.as_ref(), dark)
     }
 
     fn healed_by(
+        &self,
+        plan: &Arc<Prepared>,
+        known: Option<&Known<'_>>,
+        dark: &BTreeSet<&str>,
+    ) -> Healed {
+        Healed { shut: self.shut_gateways(plan), ..self.gone_round(plan, known, dark) }
+    }
+
+    fn gone_round(
         &self,
         plan: &Arc<Prepared>,
         known: Option<&Known<'_>>,

@@ -41,6 +41,7 @@ mod exchanged;
 mod failures;
 mod forwarding;
 mod gate;
+mod gateways;
 mod guard;
 mod healed;
 mod healing;

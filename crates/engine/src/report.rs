@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use tresse_base::id::Vid;
 use tresse_base::units::Prefix;
-use tresse_control::{CounterLine, FORMAT, FusedLine, GatewayLine, OtherLine, StateLine, Status};
+use tresse_control::{CounterLine, FORMAT, FusedLine, OtherLine, StateLine, Status};
 use tresse_reconcile::{METRIC_BACKUP, METRIC_PRIMARY, Nexthop, PROTOCOL};
 
 use super::Engine;
@@ -172,25 +172,6 @@ impl Engine {
         let backups = backups
             .filter(|(dst, metric)| lives((*dst, METRIC_PRIMARY)) && !lives((*dst, *metric)));
         backups.map(|(dst, _)| dst.address.to_string()).collect()
-    }
-
-    /// The gateways in the order of their use. The kernel goes by the first to which a route of ours leads.
-    fn gateways(&self, current: &Prepared) -> Vec<GatewayLine> {
-        let is_reached = |address: &IpAddr| {
-            let dst = Prefix::host(*address);
-            [METRIC_PRIMARY, METRIC_BACKUP].into_iter().any(|metric| self.holds((dst, metric)))
-        };
-        let mut lines = Vec::new();
-        for (dst, nodes) in current.wanted.behind.iter().filter(|(dst, _)| dst.len == 0) {
-            let used = nodes.iter().find(|address| is_reached(address));
-            lines.extend(nodes.iter().map(|address| GatewayLine {
-                dst: dst.to_string(),
-                node: current.index.owners(&[address.to_string()]).concat(),
-                reached: is_reached(address),
-                used: used == Some(address),
-            }));
-        }
-        lines
     }
 
     /// The names of the nodes of [`Engine::cut_pairs`].

@@ -46,7 +46,7 @@ fn forgotten() {
 
 /// Within a minute, with nothing typed but one command, every node reaches every other; a second run changes nothing.
 fn comes_up(text: &str) {
-    let lab = Lab::up(text, &["--bare", "--bfd-ms", "100"]);
+    let lab = Lab::up(text, &["--bare", "--bfd-ms", "300"]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cluster.toml").display().to_string();
     let nodes: Vec<&str> = lab.now.nodes().map(|node| lab.now.node(node)).collect();

@@ -254,6 +254,16 @@ fn next_gateway(lab: &Lab, world: &Host, all: &[(String, String)]) {
     assert!(lab.verb(&["heal", "eve"]).1);
     world.answers_by("eve");
     eventually("all answer again", 60, || none(unanswered(all)));
+    // The cable beyond the first gateway is cut; the fabric is whole.
+    world.run("sysctl -qw net.ipv6.conf.eve.keep_addr_on_down=1");
+    world.run("ip link set eve down");
+    world.answers_by("cid");
+    eventually("all answer by the gateway that has a way out", 30, || none(unanswered(&left)));
+    assert_eq!(gateways(lab), "eve (NO WAY OUT), cid (used)");
+    world.run("ip link set eve up");
+    world.answers_by("eve");
+    eventually("all answer by the first gateway", 60, || none(unanswered(all)));
+    assert_eq!(gateways(lab), "eve (used), cid");
 }
 
 /// While another gateway takes the place of one no packet to the world is lost: a node uses the old one until the others know the

@@ -12,7 +12,7 @@ use super::watch::{path_event, plan, settled, torus};
 use super::*;
 use crate::prepared::digest;
 
-/// A ring of six, seen by node 0.
+/// A ring of six, seen by node 0 if nothing else is said.
 struct Ring {
     plan: Plan,
     host: Host,
@@ -20,9 +20,15 @@ struct Ring {
 
 impl Ring {
     fn new() -> Self {
+        Self::of(NodeId(0), |_| ())
+    }
+
+    fn of(node: NodeId, change: impl FnOnce(&mut Cluster)) -> Self {
         let kind = TopologyShape::Ring { nodes: 6 };
-        let plan_of = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Xy, 2)).unwrap();
-        let prepared = plan(&plan_of, NodeId(0));
+        let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Xy, 2);
+        change(&mut cluster);
+        let plan_of = Plan::build(cluster).unwrap();
+        let prepared = plan(&plan_of, node);
         let mut host = Host::new(false);
         for (name, (mac, _)) in &prepared.wanted.nics {
             host.kernel.observed.links.get_mut(name).unwrap().mac = Some(*mac);
@@ -201,6 +207,62 @@ fn failures_are_listed_with_who_says_so_since_when_and_what_they_do() {
     let cut: Vec<_> = found.cut.iter().map(|line| (&*line.dst, &*line.reason)).collect();
     assert_eq!(cut, [("n2", "no-cable")]);
     assert_eq!(ring.host.engine.status(ring.host.now).cut, ["n2"]);
+}
+
+/// The first gateway is n3, the second n5.
+fn with_gateways(cluster: &mut Cluster) {
+    for (node, order) in [(3, 1), (5, 2)] {
+        let node = &mut cluster.nodes[node];
+        (node.gateway, node.gateway_order) = (true, order);
+    }
+}
+
+#[test]
+fn a_gateway_without_a_way_out_is_used_last() {
+    let mut ring = Ring::of(NodeId(0), with_gateways);
+    ring.hears(&all(&[]));
+    let gateways = |ring: &Ring| {
+        let lines = ring.host.engine.status(ring.host.now).gateways;
+        lines.iter().map(|l| format!("{} {} {}", l.node, l.shut, l.used)).collect::<Vec<_>>()
+    };
+    let via = |ring: &Ring| {
+        let observed = &ring.host.kernel.observed;
+        let route = &observed.routes[&(Prefix::everything(true), METRIC_PRIMARY)];
+        let object = &observed.nexthops[&route.nexthop.unwrap()];
+        object.group.first().map_or(object, |(id, _)| &observed.nexthops[id]).via
+    };
+    let address = |ring: &Ring, node: usize| Some(ring.plan.addresses().node[node][0]);
+    assert_eq!(gateways(&ring), ["n3 false true", "n5 false false"]);
+    assert_eq!(via(&ring), address(&ring, 3));
+    let report = Report { shut: [0].into(), ..ring.says(3, None) };
+    ring.host.input(Input::Reports([(ring.origin(3), Some(report))].into()));
+    ring.host.settle();
+    assert_eq!(gateways(&ring), ["n3 true false", "n5 false true"]);
+    assert_eq!(via(&ring), address(&ring, 5));
+    // Where none has a way out, they have the order of the plan.
+    let report = Report { shut: [0].into(), ..ring.says(5, None) };
+    ring.host.input(Input::Reports([(ring.origin(5), Some(report))].into()));
+    ring.host.settle();
+    assert_eq!(via(&ring), address(&ring, 3));
+}
+
+#[test]
+fn a_gateway_says_that_it_has_no_way_out() {
+    let mut ring = Ring::of(NodeId(3), with_gateways);
+    let said = |ring: &mut Ring| {
+        ring.host.input(Input::Changed(Changes::default()));
+        ring.host.settle();
+        ring.host.engine.healing.said.as_ref().unwrap().shut.clone()
+    };
+    assert_eq!(said(&mut ring), [0].into());
+    let links = &mut ring.host.kernel.observed.links;
+    let link = links["eth0"].clone();
+    links.insert("out".into(), link);
+    let default = (Prefix::everything(true), 100);
+    ring.host.kernel.observed.routes.insert(default, foreign("out"));
+    assert_eq!(said(&mut ring), [].into());
+    ring.host.kernel.set_carrier("out", false);
+    assert_eq!(said(&mut ring), [0].into());
 }
 
 /// Without failure detection too, which knows of carriers alone.

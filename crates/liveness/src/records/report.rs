@@ -9,6 +9,7 @@
 //! | 6 | of the hops of field 5 those whose neighbours are there by echoes alone, as their sessions are not up: a bit for each, as in field 2 |
 //! | 7 | of the hops of field 5 those that an operator keeps free: a bit for each, as in field 2 |
 //! | 8 | where detours are used as they are needed: what it sends over the wires of the fabric, 6 bytes for each load (see `load`) |
+//! | 9 | at a gateway: the families for which it has no way out: the bits 0 (IPv4) and 1 (IPv6) of a byte |
 //!
 //! Fields that are absent are empty. Unknown fields are ignored.
 
@@ -40,6 +41,9 @@ pub struct Report {
     /// Where detours are used as they are needed: what it sends over wires.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<WireLoad>,
+    /// The families for which it is a gateway without a way out: 0 for IPv4, 1 for IPv6.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub shut: BTreeSet<usize>,
 }
 
 /// What a node knows of a path or hop.
@@ -96,6 +100,7 @@ impl Report {
         if !self.loads.is_empty() {
             push_field(&mut content, LOADS, &WireLoad::emit(&self.loads));
         }
+        push_places(&mut content, SHUT, &self.shut);
         content
     }
 
@@ -113,6 +118,7 @@ impl Report {
                 DARK => report.dark = places(field),
                 SILENT => report.silent = places(field),
                 DRAINED => report.drained = places(field),
+                SHUT => report.shut = places(field),
                 PATHS => {
                     let (ranks, states) = field.split_first().ok_or(wrong)?;
                     (report.ranks, report.paths) = (*ranks, PathState::unpack(states));
@@ -171,6 +177,7 @@ const HOPS: u8 = 5;
 const SILENT: u8 = 6;
 const DRAINED: u8 = 7;
 const LOADS: u8 = 8;
+const SHUT: u8 = 9;
 
 #[cfg(test)]
 mod tests {
@@ -189,6 +196,7 @@ mod tests {
             silent: [1].into(),
             drained: [2].into(),
             loads: vec![WireLoad { wire: 9, kind: LoadKind::Counted, rate: Rate::of(64) }],
+            shut: [1].into(),
         };
         #[rustfmt::skip]
         let bytes = [
@@ -199,6 +207,7 @@ mod tests {
             6, 0, 0, 1, 2,
             7, 0, 0, 1, 4,
             8, 0, 0, 6, 0, 0, 0, 38, 0, 2,
+            9, 0, 0, 1, 2,
         ];
         assert_eq!(report.emit(), bytes);
         assert_eq!(Report::parse(&bytes), Ok(report));
@@ -206,8 +215,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_ignored_and_what_is_wrong_is_named() {
-        assert_eq!(Report::parse(&[9, 0, 0, 1, 5]), Ok(Report::default()));
-        assert_eq!(Report::parse(&[9, 0, 0, 2, 5]), Err(MalformedReport::Length { kind: 9 }));
+        assert_eq!(Report::parse(&[10, 0, 0, 1, 5]), Ok(Report::default()));
+        assert_eq!(Report::parse(&[10, 0, 0, 2, 5]), Err(MalformedReport::Length { kind: 10 }));
         for bytes in [&[1, 0, 0, 1, 5][..], &[4, 0, 0, 0], &[8, 0, 0, 1, 0]] {
             assert_eq!(Report::parse(bytes), Err(MalformedReport::Content { kind: bytes[0] }));
         }

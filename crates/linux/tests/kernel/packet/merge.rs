@@ -91,9 +91,10 @@ pub fn merged() {
     let ports = engine.counters().ports;
     assert_eq!(ports[1].sent.frames as usize, 20 * SEGMENTS, "counted one by one");
     assert!(ports.iter().all(|port| port.dropped.is_empty()), "{ports:?}");
-    // By a NIC that cuts frames itself, which this end never does.
-    let mut fewest = SEGMENTS;
-    for _ in 0..20 {
+    // By a NIC that cuts frames itself, which this end never does. What comes one by one, as on a busy machine, is not merged.
+    let (mut fewest, mut rounds) = (SEGMENTS, 0);
+    while rounds < 20 || rounds < 400 && fewest >= SEGMENTS / 2 {
+        rounds += 1;
         far0.send(&frames(BACK));
         let mut payload = 0;
         let mut arrived = 0;
@@ -107,5 +108,5 @@ pub fn merged() {
         fewest = fewest.min(arrived);
     }
     assert!(fewest < SEGMENTS / 2, "{fewest}");
-    assert_eq!(engine.counters().ports[0].sent.frames as usize, 20 * SEGMENTS);
+    assert_eq!(engine.counters().ports[0].sent.frames as usize, rounds * SEGMENTS);
 }
