@@ -69,10 +69,11 @@ fn comes_up(text: &str) {
     program::output(&["withdraw", "--all", &path, "--launcher", "netns", "--lab", lab.name()])
         .unwrap();
     for node in &nodes {
-        for ours in ["ip route show proto 78", "ip -6 route show proto 78", "ip rule show proto 78"]
-        {
+        for ours in ["ip route show proto 78", "ip -6 route show proto 78"] {
             assert_eq!(lab.run(node, ours), "", "{node}: {ours}");
         }
+        let rules = lab.run(node, "ip rule show");
+        assert_eq!(rules.lines().count(), 3, "{node}: those of the kernel alone\n{rules}");
         assert!(!lab.run(node, "ip -o link show").contains("alias tresse"), "{node}");
     }
 }
