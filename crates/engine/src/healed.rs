@@ -54,8 +54,6 @@ pub(super) struct Seen {
     pub(super) words: [Option<Words>; 2],
     /// The broken paths of this node.
     pub(super) broken: BTreeSet<PathId>,
-    /// The gateways without a way out.
-    pub(super) shut: BTreeSet<IpAddr>,
 }
 
 /// What is not as planned, because something is broken.

@@ -118,9 +118,8 @@ impl Engine {
             plan: current.digest(),
             words: [words(known.as_ref()), words(of_old.as_ref())],
             broken: self.paths.broken.clone(),
-            shut: self.shut_gateways(&current),
         };
-        if self.healing.seen == seen {
+        if self.healing.seen == seen && self.healing.healed.shut == self.shut_gateways(&current) {
             return;
         }
         self.healing.seen = seen;
@@ -141,7 +140,7 @@ impl Engine {
         // Finding the routes takes long on many nodes: not twice for one failure.
         if seen.plan == plan.digest()
             && seen.words[0].as_ref() == words
-            && seen.shut == self.shut_gateways(plan)
+            && self.healing.healed.shut == self.shut_gateways(plan)
         {
             return self.healing.healed.clone();
         }

@@ -16,7 +16,7 @@
 //! - `steer` carries out drains, pins and weights; `steering` holds them, `chosen` names their paths,
 //!   `kept_free` says what they do to a plan's paths, and `moves` which traffic moves.
 //! - `healing` goes round failures that the plan's backups do not answer, where nodes route; `healed` holds what is
-//!   known of them, and `failures` tells it.
+//!   known of them, and `failures` tells it. `gateways` puts gateways without a way out last.
 //! - `adaptive` decides when traffic goes by detours through third nodes, while the own paths are full, and `balancing`
 //!   moves it; `sent` is what it is told of the traffic.
 //! - `elsewhere` knows which plans other nodes announce, and `links` which NICs can be used; `notice` tells what

@@ -54,7 +54,7 @@ struct FirstCut {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SetsError {
     /// As many parts as that cannot fail.
-    #[error("--failures {at_once}: this fabric has {parts} parts")]
+    #[error("{at_once} at once: this fabric has {parts} parts")]
     Parts {
         /// Failures asked for in each set.
         at_once: usize,

@@ -34,7 +34,7 @@ impl Watching {
     /// Is there no plan any more, so that this node forwards nothing?
     #[must_use]
     pub fn is_of_no_plan(&self) -> bool {
-        self.generation == [0; 8] && self.paths.is_empty()
+        self.generation == [0; 8]
     }
 }
 

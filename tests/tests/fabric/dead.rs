@@ -103,7 +103,7 @@ fn refused(text: &str, how: &[&str]) {
     }
 }
 
-/// A node that is taken out forwards nothing any more, and is no failure that a detection time finds: it says so.
+/// A node whose plan is withdrawn forwards nothing any more. It says so, and others go round it.
 fn go_round_the_withdrawn() {
     for text in [
         "[fabric]\ntopology = { kind = \"direct-torus\", dims = [4] }\n",

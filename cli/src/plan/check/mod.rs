@@ -61,7 +61,8 @@ impl Check {
         let sessions = Sessions::of(&plan);
         let hopping = Hopping::of_cluster(plan.cluster());
         let sets = self.failures.map(|failures| Sets::of(&plan, failures, self.seed)).transpose();
-        let sets = sets.map_err(|error| Failure::new(Code::Usage, error))?;
+        let wrong = |error| Failure::new(Code::Usage, format!("--failures: {error}"));
+        let sets = sets.map_err(wrong)?;
         let cut = sets.as_ref().is_some_and(|sets| sets.cut > 0);
         let answer = Answer { report: &report, hopping, sessions };
         let mut out = output::stdout();

@@ -64,6 +64,7 @@ pub(super) fn usable(plans: &Plans<'_>, engines: Engines) -> (Wanted, Vec<Pendin
         link.up &= !fused(name);
     }
     wanted.neighbours.retain(|(interface, _), _| !fused(interface));
+    // Those without a way out come last.
     for (_, gateways) in wanted.behind.iter_mut().filter(|(dst, _)| dst.len == 0) {
         gateways.sort_by_key(|gateway| new.healed.shut.contains(gateway));
     }

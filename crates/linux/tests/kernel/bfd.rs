@@ -41,7 +41,7 @@ fn watching(node: u32, at: usize) -> Watching {
     };
     let interface = SendingInterface { ifindex: links[&here].index, mac: mac(&here) };
     Watching {
-        generation: [at as u8; 8],
+        generation: [at as u8 + 1; 8],
         paths: Arc::new(vec![path]),
         interfaces: [(here, interface)].into(),
         ..Watching::default()
