@@ -58,14 +58,13 @@ pub struct Fault {
 
 impl Fault {
     /// Returns the faults to try on a fabric: every switch dead, and one cable in `every` in each
-    /// way that the lab supports.
+    /// way.
     ///
     /// # Errors
     /// A part that has no name.
     pub fn all(plan: &Plan, every: usize) -> Result<Vec<Self>, String> {
         let cluster = plan.cluster();
         let graph = Graph::new(cluster);
-        let switched = !cluster.switches.is_empty();
         let mut all = Vec::new();
         let mut add = |object: String, kind, how, last: Option<_>, lost: Option<Crossing>| {
             let part = FabricPart::named(cluster, &object).map_err(|e| e.to_string())?;
@@ -82,10 +81,7 @@ impl Fault {
         for (node, of, at, nic) in nics.step_by(every) {
             let object = format!("{}:{}", of.name, nic.name);
             add(object.clone(), PartKind::Nic, How::Dead, None, None)?;
-            if switched {
-                // A cable between nodes has no bridge that could lose frames and keep the carriers.
-                add(object.clone(), PartKind::Nic, How::Silent, None, None)?;
-            }
+            add(object.clone(), PartKind::Nic, How::Silent, None, None)?;
             let last = match nic.peer {
                 Some(peer) => {
                     let far = cluster.node(peer.node);

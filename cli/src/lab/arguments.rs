@@ -42,6 +42,8 @@ pub enum LabVerb {
     Heal(fault::Heal),
     /// Let the daemons of nodes die, hang or go on.
     Kill(kill::Kill),
+    /// Start daemons that have ended.
+    Start(kill::Start),
     /// List the labs.
     Status,
     /// Remove the lab and all that runs in it.

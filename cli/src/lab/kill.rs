@@ -1,4 +1,5 @@
-//! `tresse lab kill`: lets the daemons of nodes of a lab die, hang or go on, for trials.
+//! `tresse lab kill` and `tresse lab start`: lets the daemons of nodes of a lab die, hang or go on, and starts those that
+//! have ended, for trials.
 
 use clap::{Args, ValueEnum};
 use nix::sys::signal::Signal;
@@ -29,6 +30,23 @@ enum Sent {
     Cont,
 }
 
+#[derive(Debug, Args)]
+pub struct Start {
+    /// The nodes.
+    #[arg(required = true)]
+    nodes: Vec<String>,
+}
+
+impl Start {
+    pub fn run(&self, found: &Found) -> Result<Code, Failure> {
+        for node in &self.nodes {
+            kill::start(&found.directory, &found.record, node).map_err(failed)?;
+            println!("{node}: its daemon is started");
+        }
+        Ok(Code::Fine)
+    }
+}
+
 impl Kill {
     pub fn run(&self, found: &Found) -> Result<Code, Failure> {
         let signal = match self.signal {
@@ -53,6 +71,7 @@ impl Sent {
         match self {
             Self::Kill if again => format!("was killed, it is started again in {seconds} s"),
             Self::Kill => "was killed, and nobody starts it again".into(),
+            Self::Term if again => "was asked to end; `tresse lab start` starts it again".into(),
             Self::Term => "was asked to end, and nobody starts it again".into(),
             Self::Stop => "hangs; `--signal cont` ends that".into(),
             Self::Cont => "goes on".into(),

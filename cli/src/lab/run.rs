@@ -25,6 +25,7 @@ impl Lab {
             LabVerb::Fail(ref verb) => verb.run(&self.found()?),
             LabVerb::Heal(ref verb) => verb.run(&self.found()?),
             LabVerb::Kill(ref verb) => verb.run(&self.found()?),
+            LabVerb::Start(ref verb) => verb.run(&self.found()?),
             LabVerb::Supervise { ref tressed } => up::supervise(self.name.as_deref(), tressed),
             LabVerb::Status => status::status(json),
             LabVerb::Down(ref verb) => verb.run(self.name.as_deref()),

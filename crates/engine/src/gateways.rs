@@ -11,10 +11,14 @@ use super::Engine;
 use super::healed::origin;
 use super::prepared::Prepared;
 
+/// How long a way out that was lost has to be there before it counts again: the port of a switch that comes up may listen
+/// and learn, 15 s each (IEEE 802.1D-2004, table 17-1).
+const HOLD_MS: u64 = 30_000;
+
 impl Engine {
-    /// The families, 0 for IPv4 and 1 for IPv6, for which this node is a gateway of the plan and has no way out: no default
-    /// route of somebody else's by an interface with carrier.
-    pub(super) fn shut(&self, plan: &Prepared) -> BTreeSet<usize> {
+    /// The families, 0 for IPv4 and 1 for IPv6, for which this node is a gateway of the plan and has no way out, or had none
+    /// [`HOLD_MS`] ago: no default route of somebody else's by an interface with carrier.
+    pub(super) fn shut(&mut self, plan: &Prepared) -> BTreeSet<usize> {
         let Some(view) = &self.view else { return BTreeSet::new() };
         let leads = |route: &ObservedRoute| {
             let by_object = route.nexthop.and_then(|id| view.observed.nexthops.get(&id));
@@ -25,9 +29,20 @@ impl Engine {
         };
         let is_open = |ipv4| view.observed.routes.to(Prefix::everything(ipv4)).any(leads);
         let is_gateway = |ipv4| plan.wanted.guard.contains(&GuardRule::Past { ipv4 });
-        let families = [true, false].into_iter().enumerate();
-        let shut = families.filter(|(_, ipv4)| is_gateway(*ipv4) && !is_open(*ipv4));
-        shut.map(|(family, _)| family).collect()
+        for (until, ipv4) in self.healing.shut_until.iter_mut().zip([true, false]) {
+            if !is_gateway(ipv4) {
+                *until = 0;
+            } else if !is_open(ipv4) {
+                *until = self.now + HOLD_MS;
+            }
+        }
+        let families = self.healing.shut_until.iter().enumerate();
+        families.filter(|(_, until)| **until > self.now).map(|(family, _)| family).collect()
+    }
+
+    /// When a way out that is there again may count.
+    pub(super) fn way_out_at(&self) -> Option<u64> {
+        self.healing.shut_until.into_iter().filter(|until| *until > self.now).min()
     }
 
     /// The addresses of gateways that say that they have no way out.

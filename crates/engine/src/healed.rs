@@ -22,6 +22,8 @@ pub(super) struct Healing {
     /// The nodes whose reports are those of the state file, and until when these are believed.
     pub(super) recalled: BTreeSet<Origin>,
     pub(super) recalled_until: Option<u64>,
+    /// Until when a way out of this node does not count, as a gateway, for IPv4 and IPv6; 0: it does.
+    pub(super) shut_until: [u64; 2],
     /// What this node said last.
     pub(super) said: Option<Report>,
     /// What `since` and `healed` were made of.

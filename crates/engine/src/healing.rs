@@ -95,12 +95,13 @@ impl Engine {
             }
             return;
         }
+        let shut = self.shut(&current);
         let remaining = current.index.remaining.as_ref();
         let own = remaining.map(|remaining| self.own_words(&current, remaining, &dark));
         // Before the kernel was looked at nothing is known of carriers.
         let report = own.as_ref().map(|own| Report {
             loads: self.adaptive.said(&current).to_vec(),
-            shut: self.shut(&current),
+            shut,
             ..report_of(&current, own, &own_dark)
         });
         if let Some(report) = report.filter(|_| self.view.is_some())

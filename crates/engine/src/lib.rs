@@ -282,6 +282,7 @@ impl Engine {
         jobs.chain(canaries)
             .chain(self.healing.recalled_until)
             .chain(self.dark_until())
+            .chain(self.way_out_at())
             .chain(transition)
             .chain(self.refresh.values().map(|r| r.due))
             .min()

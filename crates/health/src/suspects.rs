@@ -121,7 +121,14 @@ impl<'a> Search<'a> {
                     format!("no packet crosses it, others have heard from {by}")
                 }
                 (None, true) => "carries packets one way alone, though it has carrier".into(),
-                (None, false) => "no packet crosses it, though it has carrier".into(),
+                (None, false) => {
+                    // What comes and goes is used again only after it has held for a while.
+                    let changes = explained.iter().map(|at| at.dated.count).max();
+                    match changes.filter(|changes| *changes > 2) {
+                        Some(n) => format!("no packet crosses it, though it has carrier; or it rests, as it changed {n} times today"),
+                        None => "no packet crosses it, though it has carrier".into(),
+                    }
+                }
             };
             let remedy = match part.kind {
                 Kind::Switch => of_switch(&part.name),

@@ -2,9 +2,9 @@
 //!
 //! A failure takes one port of each cable concerned out of use: a switch port, or a NIC if the
 //! cable joins two nodes. With carrier loss the port is set down, which the other end notices. In a
-//! silent failure a switch port's bridge state becomes `disabled`: frames vanish while the carrier
-//! stays; a NIC is set down all the same. Healing restores every port that no remaining failure
-//! needs.
+//! silent failure a switch port's bridge state becomes `disabled`, and of a cable between nodes a
+//! filter at each end takes all frames: they vanish while the carrier stays. Healing restores every
+//! port that no remaining failure needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -82,17 +82,30 @@ struct Want {
     disabled: bool,
     /// Whether it is a bridge port, so that it can be disabled.
     bridged: bool,
+    /// Whether it is the NIC of a node that neither sends nor hears.
+    mute: bool,
 }
 
 fn affected(record: &LabState) -> Ports {
     let mut all = Ports::new();
+    let mut port = |end: &End, how: fn(&mut Want)| {
+        let want = all.entry((end.place.clone(), end.interface.clone())).or_default();
+        want.bridged = end.switch;
+        how(want);
+    };
     for fault in &record.faults {
         for end in ports(&record.blueprint, &fault.object).unwrap_or_default() {
-            let entry = all.entry((end.place.clone(), end.interface.clone())).or_default();
-            entry.bridged = end.switch;
-            // A cable between nodes has no bridge that could lose frames and keep the carrier.
-            entry.down |= !fault.silent || !end.switch;
-            entry.disabled |= fault.silent && end.switch;
+            match (fault.silent, end.switch) {
+                (false, _) => port(end, |want| want.down = true),
+                (true, true) => port(end, |want| want.disabled = true),
+                (true, false) => {
+                    let cables = record.blueprint.cables.iter();
+                    let ends = cables.filter(|cable| [&cable.a, &cable.b].contains(&end));
+                    for end in ends.flat_map(|cable| [&cable.a, &cable.b]) {
+                        port(end, |want| want.mute = true);
+                    }
+                }
+            }
         }
     }
     all
@@ -121,18 +134,24 @@ fn bring(
         places.extend(cables.flat_map(|cable| [cable.a.place.as_str(), cable.b.place.as_str()]));
         let whole = || before.get(port).map(|b| Want { bridged: b.bridged, ..Want::default() });
         let now = after.get(port).copied().or_else(whole).unwrap_or_default();
-        let Want { down, disabled, bridged } = now;
-        let Commands { downs, ups, states } = texts.entry(place).or_default();
+        let Want { down, disabled, bridged, mute } = now;
+        let Commands { downs, ups, states, filters } = texts.entry(place).or_default();
         if down { downs } else { ups }.push(interface);
         let was = before.get(port).copied().unwrap_or_default();
+        if mute != was.mute {
+            filters.push_str(&filter(interface, mute));
+        }
         if !down && bridged && (disabled || was.disabled) {
             let state = if disabled { 0 } else { 3 };
             states.push(format!("link set dev {interface} state {state}\n"));
         }
     }
-    for (place, Commands { downs, ups, states }) in texts {
+    for (place, Commands { downs, ups, states, filters }) in texts {
         let netns = directory.netns(place);
         run::batch(Some(&netns), "ip", &(all_down(&downs) + &each(&ups, "up")))?;
+        if !filters.is_empty() {
+            run::batch(Some(&netns), "tc", &filters)?;
+        }
         for state in states {
             match run::batch(Some(&netns), "bridge", &state) {
                 // It has no carrier yet and forwards when the carrier comes.
@@ -158,6 +177,23 @@ struct Commands<'a> {
     downs: Vec<&'a str>,
     ups: Vec<&'a str>,
     states: Vec<String>,
+    /// For `tc -batch`.
+    filters: String,
+}
+
+/// The commands of `tc -batch` after which a NIC neither sends nor hears, or does again. The filter is the first of all,
+/// and the sender is told of no loss: it returns `TC_ACT_STOLEN`. Who has deleted the qdisc has
+/// deleted the filter too, so it is set before it is deleted.
+fn filter(interface: &str, mute: bool) -> String {
+    let mut text = format!("qdisc replace dev {interface} clsact\n");
+    for hook in ["egress", "ingress"] {
+        let at = format!("dev {interface} {hook} pref 1 handle 1");
+        let _ = writeln!(text, "filter replace {at} bpf da bytecode \"1,6 0 0 4\"");
+        if !mute {
+            let _ = writeln!(text, "filter del dev {interface} {hook} pref 1");
+        }
+    }
+    text
 }
 
 /// The commands of `ip -batch` that set interfaces down in one request: who loses its power loses all carriers at

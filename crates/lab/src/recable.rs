@@ -101,6 +101,7 @@ pub fn recable(
         run::batch(Some(&directory.netns(place)), "tc", &tc)?;
     }
     directory.store(&record)?;
+    directory.name(&record.blueprint.nodes)?;
     Ok(moves)
 }
 

@@ -3,10 +3,11 @@
 //! [`down`](crate::down) knows what to remove even if the process that built the lab died.
 //!
 //! ```text
-//!  /run/tresse-lab/<lab>/state.json      Record
+//!  /run/tresse-lab/<lab>/state.json      LabState
 //!                        lock            held while the lab is being built, changed or removed
 //!                        cluster.toml    the cluster file, for the daemons
 //!                        tresse.lock     the lock file, for the daemons, if there is one
+//!                        .hosts          /etc/hosts of the nodes
 //!                        supervisor      held by the process that starts daemons again
 //!                        supervisor.log  what it did
 //!                        baseline.json   counters at the last `counters --reset`
@@ -25,7 +26,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
-use crate::blueprint::Blueprint;
+use crate::blueprint::{Blueprint, LabNode};
 use crate::netns::advice;
 
 /// The content of a lab's state file: its blueprint (nodes, switches and cables), whether it is
@@ -213,16 +214,20 @@ impl Directory {
         self.path.join(format!("{node}.again"))
     }
 
-    /// Writes the record, whole or not at all, and the names of the lab's nodes.
+    /// Writes the record, whole or not at all.
     pub fn store(&self, record: &LabState) -> Result<(), StateError> {
+        self.write("state.json", record)
+    }
+
+    /// Gives these nodes names in `/etc/hosts` of all nodes, before those of this machine.
+    pub(crate) fn name(&self, nodes: &[LabNode]) -> Result<(), StateError> {
         let mut hosts = String::new();
-        for node in &record.blueprint.nodes {
+        for node in nodes {
             for address in &node.addresses {
                 hosts.push_str(&format!("{address} {}\n", node.name));
             }
         }
         hosts += &fs::read_to_string("/etc/hosts").unwrap_or_default();
-        self.write("state.json", record)?;
         fs::write(self.hosts(), hosts).map_err(at(&self.hosts()))
     }
 

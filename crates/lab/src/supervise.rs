@@ -1,5 +1,6 @@
 //! Starts the daemons of a lab again when they die, as systemd does on a node (`Restart=on-failure`,
-//! `RestartSec` of `systemd/tressed.service`; the watchdog of the unit is not imitated).
+//! `RestartSec` of `systemd/tressed.service`; the watchdog of the unit is not imitated), and those that have
+//! ended when it is asked to.
 //!
 //! The supervisor of a lab is one process, the parent of all its daemons. While it lives it holds a
 //! lock on a file with its process id, so an id that is read is never stale.
@@ -11,15 +12,18 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::sys::signal::{SigSet, Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 
 use crate::daemons::{self, DaemonError};
 use crate::netns;
@@ -55,7 +59,7 @@ pub(crate) fn start(
 }
 
 /// Is the supervisor of a lab: starts the daemon of every node, says so on standard output, and
-/// starts those again that end with a failure. Returns when all have ended without one.
+/// starts those again that end with a failure, others when [`ask`]ed to. Returns when there are no nodes any more.
 ///
 /// # Errors
 /// Another supervisor runs, or a daemon could not be started the first time: who builds the lab ends the others.
@@ -70,6 +74,13 @@ pub fn run(directory: &Directory, record: &LabState, tressed: &Path) -> Result<(
     lock.set_len(0).map_err(daemons::at(&path))?;
     write!(lock, "{}", std::process::id()).map_err(daemons::at(&path))?;
     let nodes = record.blueprint.node_names();
+    for node in &nodes {
+        let path = asked(directory, node);
+        match mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(daemons::at(&path)(errno.into())),
+        }
+    }
     let children = daemons::start(directory, &nodes, tressed)?;
     say_started().map_err(|source| DaemonError::Start { path: tressed.into(), source })?;
     thread::scope(|scope| {
@@ -89,30 +100,52 @@ fn say_started() -> io::Result<()> {
     Ok(nix::unistd::dup2_stdout(nothing)?)
 }
 
-/// Waits for a daemon and starts it again, until it ends without a failure or its node is gone.
+/// Waits for a daemon and starts it again, until its node is gone.
 fn keep(directory: &Directory, node: &str, tressed: &Path, first: Child) {
     let mut child = first;
     loop {
-        let status = match child.wait() {
-            Ok(status) if is_failure(status) => status,
-            Ok(_) => return,
+        let why = match child.wait() {
+            Ok(status) if is_failure(status) => {
+                thread::sleep(RESTART);
+                format!("ended ({status})")
+            }
+            // Reading begins when somebody asks.
+            Ok(_) => match fs::read(asked(directory, node)) {
+                Ok(_) => "had ended".into(),
+                Err(error) => return eprintln!("{node}: {error}"),
+            },
             Err(error) => return eprintln!("{node}: {error}"),
         };
         loop {
-            thread::sleep(RESTART);
             if !netns::exists(&directory.netns(node)) {
                 return;
             }
             match daemons::spawn(directory, node, tressed) {
                 Ok(again) => {
-                    eprintln!("{node}: its daemon ended ({status}) and is started again");
+                    eprintln!("{node}: its daemon {why} and is started again");
                     child = again;
                     break;
                 }
                 Err(error) => eprintln!("{node}: {error}"),
             }
+            thread::sleep(RESTART);
         }
     }
+}
+
+/// Has the supervisor start the daemon of a node that has ended.
+///
+/// # Errors
+/// Nobody waits for that: the daemon runs, or there is no supervisor.
+pub(crate) fn ask(directory: &Directory, node: &str) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).custom_flags(OFlag::O_NONBLOCK.bits());
+    options.open(asked(directory, node)).map(drop)
+}
+
+/// The FIFO that the supervisor reads while the daemon of a node has ended.
+fn asked(directory: &Directory, node: &str) -> PathBuf {
+    directory.node(node).join("start")
 }
 
 /// What `Restart=on-failure` takes for a failure: systemd.service(5).
@@ -174,6 +207,23 @@ mod tests {
         for (raw, failure) in [(0, false), (256, true), (9, true), (15, false), (6, true)] {
             assert_eq!(is_failure(ExitStatus::from_raw(raw)), failure, "{raw}");
         }
+    }
+
+    #[test]
+    fn who_waits_for_an_ended_daemon_is_asked() {
+        let files = tempfile::tempdir().unwrap();
+        let directory = Directory { name: "a".into(), path: files.path().into() };
+        assert!(ask(&directory, "n0").is_err(), "no supervisor");
+        fs::create_dir(directory.node("n0")).unwrap();
+        mkfifo(&asked(&directory, "n0"), Mode::S_IRWXU).unwrap();
+        assert!(ask(&directory, "n0").is_err(), "nobody waits");
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| fs::read(asked(&directory, "n0")));
+            while ask(&directory, "n0").is_err() {
+                thread::sleep(POLL);
+            }
+            assert_eq!(waits.join().unwrap().unwrap(), b"");
+        });
     }
 
     #[test]

@@ -160,6 +160,8 @@ fn build(
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), UpError> {
     let blueprint = &record.blueprint;
+    // Which addresses nodes will have nobody knows yet where they have no plan.
+    directory.name(if options.bare { &[] } else { &blueprint.nodes })?;
     let places: Vec<&str> = blueprint.places().collect();
     progress(&format!("making {} namespaces", places.len()));
     netns::prepare()?;

@@ -106,6 +106,17 @@ fn remembers_a_lost_cable() {
     });
     let starts = events().iter().filter(|event| event.kind == "started").count();
     assert_eq!(starts, 2, "{:?}", events());
+    // One that has ended by itself is started by hand.
+    let before = lab.daemon("n1");
+    assert!(lab.verb(&["kill", "n1", "--signal", "term"]).1);
+    eventually("it has ended", 30, || program::daemon(&config).map_or(Ok(()), Err));
+    assert!(lab.verb(&["start", "n1"]).1);
+    let socket = lab.directory.socket("n1");
+    eventually("one more daemon answers", 60, || {
+        let mut client = Client::connect(&socket).map_err(|e| e.to_string())?;
+        client.status().map(drop).map_err(|e| e.to_string())
+    });
+    assert!(lab.daemon("n1") != before && !lab.verb(&["start", "n1"]).1);
 }
 
 fn names_parts_between_switches() {

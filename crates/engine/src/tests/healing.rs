@@ -260,6 +260,10 @@ fn a_gateway_says_that_it_has_no_way_out() {
     links.insert("out".into(), link);
     let default = (Prefix::everything(true), 100);
     ring.host.kernel.observed.routes.insert(default, foreign("out"));
+    ring.host.input(Input::Changed(Changes::default()));
+    // The port of the switch there may still listen.
+    ring.host.run_until(ring.host.now + 29_000);
+    assert_eq!(ring.host.engine.healing.said.as_ref().unwrap().shut, [0].into());
     assert_eq!(said(&mut ring), [].into());
     ring.host.kernel.set_carrier("out", false);
     assert_eq!(said(&mut ring), [0].into());
