@@ -8,7 +8,7 @@
 # twenty sets of failures on each kind of fabric (SEVERAL_ROUNDS, SEVERAL_SEED, SEVERAL_ROUND), five in the machine
 # (SEVERAL_VM_ROUNDS), a torus of 64 switches measured there beside its bound (GRID: mesh-8x8, torus-8x8, torus-4x4x4),
 # a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
-# faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change,
+# faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change, MPI programs that do what few do,
 # and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`, `tests/long.sh alone`.
 #
 # With SOAK_KIND (torus, irregular, pmesh or direct-torus) nothing but the soak of that kind, for an hour;
@@ -42,6 +42,8 @@ here() {
     stage 'failures by computation' $tests --lib -- --ignored long_whoever
     stage 'package by cargo-deb' systemd/package.sh --cargo-deb "$built"
     stage 'an older release' tests/old-release.sh
+    stage 'MPI programs' env BUILT="$(realpath "$built")" \
+        MPI_LIBRARY="$(realpath "$built")/deps/libtresse_mpi.so" tests/mpi-rings.sh hard
     stage 'killed at every step' env TRESSE_EVERY_STEP=1 \
         $tests --test node -- flat_killed_at_any_step
 }

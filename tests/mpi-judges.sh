@@ -5,6 +5,7 @@
 #   PEER_MPICH=DIR        an environment of Python with MPICH: python3 -m venv DIR && DIR/bin/pip install mpich==5.0.2
 #   PEER_MPICH_TESTS=DIR  the directory test/mpi of MPICH's sources: the programs of coll, with that MPICH and Open MPI
 #   PEER_MPI4PY=DIR       the sources of mpi4py 3.1.4, for Debian's python3-mpi4py: the tests of collectives
+#   PEER_IMB=DIR          the sources of the Intel MPI Benchmarks: IMB-MPI1 and IMB-NBC with their own checks, by Open MPI
 #   RANKS='3 5 8'         with so many ranks, one a node
 #
 # Needs root, Open MPI and a C compiler. What a variable does not name is not run. Bounded: MPI_SECONDS a program.
@@ -58,7 +59,7 @@ judged() {
     for with in 0 1; do
         verdict=fails
         if started "$mpi" $with "$count" "$@" >"$work/said-$with" 2>&1 </dev/null \
-            && grep -q "$words" "$work/said-$with"; then
+            && grep -q "$words" "$work/said-$with" && ! grep -q "${never:-^no such line$}" "$work/said-$with"; then
             verdict=passes
         fi
         echo "$verdict" >"$work/verdict-$with"
@@ -117,9 +118,21 @@ if [ -n "${PEER_MPICH:-}" ]; then
         for count in $ranks; do
             judged MPICH "$count" "collectives-$compiler" '^ok$' "$work/collectives-$compiler" check
         done
-        for with in 0 1; do
-            took=$(started MPICH $with 8 "$work/collectives-$compiler" time bcast 8388608 3 2>/dev/null | grep -E '^[0-9.]+( wrong)?$')
-            echo "$compiler of MPICH, 8 ranks, a broadcast of 8 MiB over cables of 100 Mbit/s: $took s, library $with"
+        # Links: how often the bytes cross one.
+        for row in 'bcast 8388608 1' 'allgather 1000000 7' 'allreduce 8388608 1.75' 'reduce_scatter 8388608 0.875' \
+            'gather 1000000 7' 'scatter 1000000 7'; do
+            # shellcheck disable=SC2086
+            set -- $row
+            for with in 0 1; do
+                took=$(started MPICH $with 8 "$work/collectives-$compiler" time "$1" "$2" 3 2>/dev/null \
+                    | grep -E '^[0-9.]+( wrong)?$')
+                eval "took_$with=\${took:-0}"
+            done
+            # shellcheck disable=SC2154
+            echo "$compiler $row $took_0 $took_1" | awk '{
+                bound = $4 * $3 * 8 / 100e6
+                printf "%-9s of MPICH, ring of 8, %-14s %9d bytes: %.2f of one link, with the library %.2f\n",
+                    $1, $2, $3, $5 / bound, $6 / bound }'
         done
     done
     [ -z "${PEER_MPICH_TESTS:-}" ] || suite MPICH "$PEER_MPICH/bin/mpicc"
@@ -140,6 +153,24 @@ if [ -n "${PEER_MPI4PY:-}" ]; then
     done
 else
     echo "mpi4py: not run (PEER_MPI4PY)"
+fi
+if [ -n "${PEER_IMB:-}" ]; then
+    cp -r "$(realpath "$PEER_IMB")" "$work/imb"
+    # Its own checks of data; warnings of newer compilers are not errors.
+    make -s -C "$work/imb" IMB-MPI1 IMB-NBC CC=mpicc CXX=mpicxx CPPFLAGS=-DCHECK CFLAGS=-Wno-error CXXFLAGS=-Wno-error \
+        >"$work/imb.log" 2>&1 || { tail -n 20 "$work/imb.log"; exit 1; }
+    for count in $ranks; do
+        for name in Bcast Allgather Allgatherv Gather Scatter Reduce_scatter Allreduce; do
+            never='[Ee]rror' judged OpenMPI "$count" "IMB-$name" 'entering MPI_Finalize' \
+                "$work/imb/IMB-MPI1" -npmin "$count" -msglog 4:20 -iter 5 "$name"
+        done
+        for name in Ibcast Iallgather Iallreduce; do
+            never='[Ee]rror' judged OpenMPI "$count" "IMB-$name" 'entering MPI_Finalize' \
+                "$work/imb/IMB-NBC" -npmin "$count" -msglog 4:20 -iter 5 "$name"
+        done
+    done
+else
+    echo "IMB: not run (PEER_IMB)"
 fi
 awk '{ all[$1 " " $2]++; alone[$1 " " $2] += $4 == "passes"; with[$1 " " $2] += $5 == "passes"
         over[$1 " " $2] += $6 > 0; worse += $4 == "passes" && $5 != "passes" }

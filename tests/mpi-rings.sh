@@ -5,6 +5,8 @@
 #
 #   mpi-rings.sh short   a ring of four: everything at any size, a library that some ranks lack, a rank that dies,
 #                        one figure. For `make test`, with the programs of BUILT and the library MPI_LIBRARY
+#   mpi-rings.sh hard    what is rare: one element of 2 GiB, more communicators than files, ranks on other plans and on nodes
+#                        that the plan lacks, a firewall, a rank that dies in each kind of collective
 #   mpi-rings.sh long    rings of 4, 16 and 64: what a node on the way adds; one of 64 with 64 KiB to 1 MiB, both ways,
 #                        round, and by the MPI alone
 #   mpi-rings.sh sizes   from how many bytes on rings pay: each kind with 4 KiB to 256 KiB on rings, P-Meshes and switches
@@ -26,6 +28,7 @@ needs mpirun mpicc
 library=${MPI_LIBRARY:-$built/libtresse_mpi.so}
 [ -e "$library" ] || cargo build --release --locked --package tresse-mpi
 mpicc -O2 tests/mpi/collectives.c -o "$work/collectives"
+mpicc -O2 tests/mpi/rules.c -o "$work/rules"
 
 # ranks NODES EACH: the nodes that ranks run on, so many on each, in no order
 ranks() {
@@ -35,13 +38,40 @@ ranks() {
     processes=$(($1 * $2))
 }
 
-# job LIBRARY WORDS..: runs collectives; without the library where LIBRARY is 0
+# job LIBRARY WORDS..: runs collectives, or another PROGRAM; without the library where LIBRARY is 0
 job() {
     MPI_OPTIONS="${placement:-} --bind-to none"
     [ "$1" = 0 ] || MPI_OPTIONS="$MPI_OPTIONS -x LD_PRELOAD=$library -x TRESSE_MPI_CLUSTER=$file \
 -x TRESSE_MPI_REPORT=1 ${settings:-}"
     shift
-    start "$file" "$processes" "$work/collectives" "$@"
+    # shellcheck disable=SC2086
+    start "$file" "$processes" ${program:-$work/collectives} "$@"
+}
+
+# fine WORDS..: a job with the library that is right, by its own words
+fine() {
+    job 1 "$@" >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
+    cat "$work/said"
+    grep -q '^ok$' "$work/said"
+}
+
+# over: it has gone over rings
+over() {
+    grep -Eq 'over rings: Bcast [1-9]' "$work/said"
+}
+
+# dies KIND..: rank 1 dies in the middle of each
+dies() {
+    for kind; do
+        began=$(date +%s)
+        if job 1 die "$kind" 40000000 >"$work/said" 2>&1; then
+            echo "$kind: the job ends well"
+            return 1
+        fi
+        took=$(($(date +%s) - began))
+        echo "$kind: ended after $took s"
+        [ "$took" -lt $((MPI_SECONDS - 10)) ]
+    done
 }
 
 # rules WORDS..: the same without the library, with hosts in the order of a ring and rules for Open MPI
@@ -81,16 +111,16 @@ short() {
     ranks 4 1
     settings='-x TRESSE_MPI_THRESHOLD=0'
     echo "== everything, at any size"
-    job 1 check >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
-    cat "$work/said"
-    grep -q '^ok$' "$work/said"
-    grep -Eq 'over rings: Bcast [1-9]' "$work/said"
-    settings=
+    fine check
+    over
+    echo "== what MPI allows and few programs do"
+    program=$work/rules
+    fine
+    over
+    program='' settings=''
     ranks 4 2
-    job 1 check >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
-    cat "$work/said"
-    grep -q '^ok$' "$work/said"
-    grep -Eq 'over rings: Bcast [1-9]' "$work/said"
+    fine check
+    over
     ranks 4 1
     echo "== ranks without the library, another setting, no daemon: one line, and the MPI's own"
     MPI_OPTIONS='--bind-to none'
@@ -112,16 +142,7 @@ short() {
     one 'ring-3.toml gives plan'
     settings=
     echo "== a rank that dies in the middle ends the job"
-    for kind in bcast allreduce; do
-        began=$(date +%s)
-        if job 1 die $kind 40000000 >"$work/said" 2>&1; then
-            echo "$kind: the job ends well"
-            return 1
-        fi
-        took=$(($(date +%s) - began))
-        echo "$kind: ended after $took s"
-        [ "$took" -lt $((MPI_SECONDS - 10)) ]
-    done
+    dies bcast allreduce
     row bcast 8388608 1
 }
 
@@ -131,6 +152,48 @@ one() {
     grep -q '^ok$' "$work/said"
     [ "$(grep -c "^tresse-mpi: rings are not used: .*$1" "$work/said")" = 1 ]
     [ "$(grep -c '^tresse-mpi: rings are not used' "$work/said")" = 1 ]
+}
+
+hard() {
+    up "$PWD/configs/ring-4.toml"
+    program=$work/rules
+    echo "== one element of 2 GiB"
+    ranks 2 1
+    fine big
+    over
+    echo "== more communicators than files: one line, and the MPI's own for the later ones"
+    ranks 4 1
+    printf '#!/bin/sh\nulimit -n 1024\nexec %s many\n' "$work/rules" >"$work/few"
+    chmod +x "$work/few"
+    program=$work/few
+    fine
+    over
+    one 'there are too many communicators'
+    program=$work/rules
+    echo "== a plan that differs, a node that has none"
+    sed 's/nodes = 4.*/nodes = 4 }\n\n[routing]\npaths = 1/' "$file" >"$work/other.toml"
+    on n2 "$built/tresse" apply "$work/other.toml" >/dev/null
+    fine loop
+    one 'node n2 has plan'
+    on n2 "$built/tresse" withdraw >/dev/null
+    on n2 "$built/tresse" apply "$file" >/dev/null
+    echo "== a firewall that drops connections to one node"
+    # Those of the MPI itself are let through.
+    settings='--mca btl_tcp_port_min_v4 10000 --mca btl_tcp_port_range_v4 1000'
+    node=$(tail -n 1 "$work/hosts" | awk '{ print $2 }')
+    on "$node" nft add table inet drop
+    on "$node" nft 'add chain inet drop in { type filter hook input priority 0 ; }'
+    on "$node" nft 'add rule inet drop in iifname != "lo" tcp dport 32768-60999 tcp flags & (syn|ack) == syn drop'
+    began=$(date +%s)
+    fine loop
+    echo "after $(($(date +%s) - began)) s, 20 communicators"
+    [ $(($(date +%s) - began)) -lt 60 ]
+    one 'cannot connect to rank'
+    on "$node" nft delete table inet drop
+    settings='' program=''
+    echo "== a rank that dies in the middle ends the job"
+    up "$PWD/configs/ring-4.toml" --rate 100M
+    dies allgather gather scatter reduce_scatter ibcast
 }
 
 # every NODES: the rows of one fabric
@@ -226,13 +289,14 @@ messages() {
         done
     done | awk '{ at = $2 " " $3 } !((at, $1) in least) || $4 < least[at, $1] { least[at, $1] = $4; if (!$1) row[at] = 1 }
         END { for (at in row) printf "%-20s %7.1f %7.1f  %.2f\n", at, least[at, 0], least[at, 1], least[at, 1] / least[at, 0] }' | sort
+    echo "== 8 bytes among one rank, in nanoseconds, alone and with the library"
     for with in 0 1; do
-        echo "a broadcast of 8 bytes among one rank takes $(job $with decide 100000 2>/dev/null) ns, library $with"
-    done
+        job $with decide 100000 2>/dev/null | sed -n "s/^[a-z]* [0-9.]*$/$with &/p"
+    done | awk '!$1 { alone[$2] = $3 } $1 { printf "%-12s %6.1f %6.1f\n", $2, alone[$2], $3 }'
 }
 
 case ${1:-} in
-short | long | sizes | messages)
+short | hard | long | sizes | messages)
     "$1"
     exit
     ;;

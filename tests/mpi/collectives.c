@@ -8,8 +8,9 @@
  * collectives sweep N            the same as all for 4 KiB to 256 KiB in all, with the bytes
  * collectives best N             for each KIND and 8, 64, 512 and 4096 bytes: the best of N rounds in microseconds, the
  *                                slowest rank of each
- * collectives decide N           the same for N broadcasts of 8 bytes in a communicator of one rank: the cost of a call
- * collectives die KIND BYTES     rank 1 kills itself in the middle
+ * collectives decide N           N collectives of 8 bytes in a communicator of one rank, in nanoseconds each: the cost of a
+ *                                call
+ * collectives die KIND BYTES     rank 1 kills itself in the middle; KIND may be ibcast too
  */
 #include <mpi.h>
 #ifdef OPEN_MPI
@@ -432,6 +433,11 @@ static void check(void)
 static void once(const char *kind, size_t n, uint8_t *one, uint8_t *all, int counts[])
 {
     if (!strcmp(kind, "bcast")) MPI_Bcast(one, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (!strcmp(kind, "ibcast")) {
+        MPI_Request request;
+        MPI_Ibcast(one, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
     if (!strcmp(kind, "allgather")) MPI_Allgather(one, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, MPI_COMM_WORLD);
     if (!strcmp(kind, "gather")) MPI_Gather(one, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (!strcmp(kind, "scatter")) MPI_Scatter(all, (int)n, MPI_BYTE, one, (int)n, MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -532,15 +538,25 @@ static void sweep(int rounds)
 
 static void decide(int rounds)
 {
-    uint8_t bytes[8] = { 0 };
-    double best = 1;
-    for (int k = 0; k < 20; k++) {
-        double start = MPI_Wtime();
-        for (int i = 0; i < rounds; i++) MPI_Bcast(bytes, 8, MPI_BYTE, 0, MPI_COMM_SELF);
-        double own = (MPI_Wtime() - start) / rounds;
-        if (own < best) best = own;
+    uint8_t from[8] = { 0 }, into[8] = { 0 };
+    MPI_Comm alone = MPI_COMM_SELF;
+    for (int kind = 0; kind < 5; kind++) {
+        double best = 1;
+        for (int k = 0; k < 20; k++) {
+            double start = MPI_Wtime();
+            for (int i = 0; i < rounds; i++)
+                switch (kind) {
+                case 0: MPI_Bcast(into, 8, MPI_BYTE, 0, alone); break;
+                case 1: MPI_Allgather(from, 8, MPI_BYTE, into, 8, MPI_BYTE, alone); break;
+                case 2: MPI_Gather(from, 8, MPI_BYTE, into, 8, MPI_BYTE, 0, alone); break;
+                case 3: MPI_Scatter(from, 8, MPI_BYTE, into, 8, MPI_BYTE, 0, alone); break;
+                case 4: MPI_Allreduce(from, into, 2, MPI_INT, MPI_SUM, alone); break;
+                }
+            double own = (MPI_Wtime() - start) / rounds;
+            if (own < best) best = own;
+        }
+        if (!rank) printf("%s %.1f\n", kinds[kind], best * 1e9);
     }
-    if (!rank) printf("%.1f\n", best * 1e9);
 }
 
 int main(int argc, char **argv)
@@ -566,6 +582,7 @@ int main(int argc, char **argv)
         int counts[size];
         for (int k = 0; k < size; k++) counts[k] = (int)(n / 4 * (k + 1) / size - n / 4 * k / size);
         signal(SIGALRM, SIG_DFL);
+        once("bcast", n / 100, one, all, counts);
         once(argv[2], n / 100, one, all, counts);
         if (rank == 1) ualarm(300000, 0);
         once(argv[2], n, one, all, counts);

@@ -12,7 +12,8 @@ use crate::order::Order;
 use crate::peers::{Name, connect};
 use crate::queue::Queue;
 use crate::requests::Finish;
-use crate::rings::{self, Rings};
+use crate::rings::Rings;
+use crate::room::Room;
 use crate::settings::Kind;
 use crate::wire::{Header, Lane, run};
 
@@ -22,14 +23,13 @@ pub struct Context {
     pub rank: usize,
     /// All ranks in the order of each ring.
     pub orders: Vec<Order>,
-    /// The communicator's handle.
-    pub comm: Word,
     thresholds: [u64; 6],
     /// Bytes below which a broadcast goes both ways round.
     both_ways: u64,
     /// One collective at a time: all ranks start them in the same order.
     state: Mutex<State>,
     queue: Queue,
+    _room: Room,
 }
 
 struct State {
@@ -59,24 +59,25 @@ impl Context {
         let mut number = job.number();
         let mut found = Err(String::new());
         if rank == 0 {
-            found = job.plan().and_then(|plan| rings::rings(plan, &nodes));
+            found = job.rings(&nodes);
             if let Err(why) = &found {
                 job.warn(why);
             }
         }
         let rings = share(job, comm, &mut number, found.ok(), size)?;
-        let lanes = lanes(job, &rings, &members, number, rank);
-        let fine = agreed(job, comm, size, lanes.is_ok());
-        let lanes = match lanes {
-            Ok(lanes) => lanes,
-            Err(why) => {
-                job.warn(&why);
-                return None;
-            }
+        let room = match job.failed.load(Ordering::Relaxed) {
+            true => Err("other connections could not be set up".to_owned()),
+            false => Room::take(2 * rings.rings.len(), rank),
         };
-        if !fine {
-            return None;
+        let room = together(job, comm, size, rank, room)?;
+        let lanes = lanes(job, &rings, &members, number, rank);
+        let lanes = together(job, comm, size, rank, lanes);
+        if lanes.is_none() {
+            // Others would wait as long again.
+            job.failed.store(true, Ordering::Relaxed);
+            job.door.forget(number);
         }
+        let lanes = lanes?;
         let orders: Vec<Order> =
             rings.rings.into_iter().map(|ring| Order::new(ring, rank as u32)).collect();
         let thresholds = Kind::ALL.map(|kind| job.settings.threshold(kind, rings.filling));
@@ -87,7 +88,7 @@ impl Context {
         };
         let state = Mutex::new(State { lanes, number: 0 });
         let queue = Queue::default();
-        Some(Self { rank, orders, comm, thresholds, both_ways, state, queue })
+        Some(Self { rank, orders, thresholds, both_ways, state, queue, _room: room })
     }
 
     /// Number of ranks.
@@ -113,7 +114,7 @@ impl Context {
         self.queue.drain(|| job.progress());
         if let Err(error) = self.transfer(header, flows, kind, Some(&mut || job.progress())) {
             eprintln!("tresse-mpi: {error}");
-            job.real.abort(self.comm, 1);
+            job.real.abort(job.real.constants.comm_world, 1);
             std::process::abort();
         }
         job.counts[kind as usize].fetch_add(1, Ordering::Relaxed);
@@ -211,13 +212,25 @@ fn bcast(job: &Job, comm: Word, start: Word, len: usize) -> Option<()> {
     (code == 0).then_some(())
 }
 
-/// Whether all ranks are fine.
-fn agreed(job: &Job, comm: Word, size: usize, fine: bool) -> bool {
-    let (own, mut all) = ([u8::from(fine)], vec![0_u8; size]);
+/// What this rank has, if all ranks have theirs. The first that has not says why.
+fn together<T>(
+    job: &Job,
+    comm: Word,
+    size: usize,
+    rank: usize,
+    own: Result<T, String>,
+) -> Option<T> {
+    let (mine, mut all) = ([u8::from(own.is_ok())], vec![0_u8; size]);
     let byte = job.real.constants.byte;
-    let (from, into) = (own.as_ptr() as Word, all.as_mut_ptr() as Word);
+    let (from, into) = (mine.as_ptr() as Word, all.as_mut_ptr() as Word);
     let code = job.real.allgather(from, 1, byte, into, 1, byte, comm);
-    code == 0 && all.iter().all(|it| *it == 1)
+    let first = all.iter().position(|it| *it == 0);
+    match own {
+        Ok(own) if code == 0 && first.is_none() => return Some(own),
+        Err(why) if first == Some(rank) => job.warn(&why),
+        _ => job.warned.store(true, Ordering::Relaxed),
+    }
+    None
 }
 
 /// Connects to the rank behind this one in each ring, and waits for the one before.

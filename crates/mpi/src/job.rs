@@ -1,10 +1,11 @@
 //! What all collectives of this process need: the MPI, the settings, and what is known of the other ranks.
 
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use tresse_control::Client;
 use tresse_plan::Plan;
@@ -15,8 +16,11 @@ use crate::board::Board;
 use crate::peers::Door;
 use crate::real::Real;
 use crate::record::{RECORD, Record, VERSION, objection};
-use crate::rings;
+use crate::rings::{self, Rings};
 use crate::settings::{Settings, digest};
+
+/// Most rings that are kept for communicators to come.
+const KNOWN: usize = 64;
 
 /// What all collectives need.
 pub struct Job {
@@ -30,8 +34,6 @@ pub struct Job {
     pub rank: usize,
     /// The token of the job.
     pub token: Token,
-    /// Whether all threads of this process may call MPI at once.
-    pub multiple: bool,
     /// Where other ranks connect to.
     pub door: Door,
     /// Collectives that went over rings, by [`Kind`].
@@ -40,8 +42,12 @@ pub struct Job {
     pub own: Word,
     numbers: AtomicU32,
     plan: OnceLock<Result<Plan, String>>,
+    /// Those of communicators before, by the nodes of their ranks.
+    rings: Mutex<HashMap<Vec<String>, Rings>>,
     /// Whether somebody has said why rings are not used.
     pub warned: AtomicBool,
+    /// Whether connections could not be set up. It takes long, and is not tried again.
+    pub failed: AtomicBool,
 }
 
 impl Job {
@@ -65,13 +71,14 @@ impl Job {
             return if says == rank { Err(why) } else { Ok(None) };
         }
         let door = Door::open();
+        let token = proof::number();
         let (node, generation) = daemon(&settings);
         let own = Record {
             version: VERSION,
             port: door.as_ref().map_or(0, |door| door.port),
-            on: door.is_ok(),
+            on: door.is_ok() && token.is_ok(),
             settings: settings.digest(),
-            token: proof::number().unwrap_or_default(),
+            token: token.unwrap_or_default(),
             generation,
             node,
             place: place(),
@@ -89,7 +96,6 @@ impl Job {
         }
         Ok(Some(Self {
             own: alone,
-            multiple: multiple(real),
             real,
             settings,
             records,
@@ -99,16 +105,41 @@ impl Job {
             counts: Default::default(),
             numbers: AtomicU32::new(0),
             plan: OnceLock::new(),
+            rings: Mutex::default(),
             warned: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
         }))
     }
 
-    /// The plan that the daemons have in force; computed at the first call.
-    pub fn plan(&self) -> Result<&Plan, String> {
+    /// The rings of ranks on these nodes, by the plan that the daemons have in force.
+    ///
+    /// # Errors
+    /// The plan cannot be computed, or lacks a node.
+    pub fn rings(&self, nodes: &[String]) -> Result<Rings, String> {
+        let known = || self.rings.lock().expect("nobody panics with it");
+        if let Some(rings) = known().get(nodes) {
+            return Ok(rings.clone());
+        }
         let plan = self.plan.get_or_init(|| {
             rings::plan(&self.settings.cluster, &self.records[self.rank].generation)
         });
-        plan.as_ref().map_err(Clone::clone)
+        let rings = rings::rings(plan.as_ref().map_err(Clone::clone)?, nodes)?;
+        let mut known = known();
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        known.insert(nodes.to_vec(), rings.clone());
+        Ok(rings)
+    }
+
+    /// Tells the others that this rank uses no rings, where they count on it by `TRESSE_MPI_EVERYWHERE`.
+    pub fn stay_out(real: &Real) {
+        let mut size = 0;
+        real.comm_size(real.constants.comm_world, &raw mut size);
+        if size > 1 {
+            // An error is for the next call of the program to meet.
+            let _ = exchange(real, &Record::off(), size as usize);
+        }
     }
 
     /// Lets the MPI move what it has to move for others: it may do so only while it is called.
@@ -165,10 +196,4 @@ fn exchange(real: &Real, own: &Record, size: usize) -> Result<Vec<Record>, Strin
         return Err("MPI_Allgather failed".to_owned());
     }
     Ok(all.iter().map(Record::decode).collect())
-}
-
-/// Whether MPI was started with `MPI_THREAD_MULTIPLE`.
-fn multiple(real: &Real) -> bool {
-    let mut provided = 0;
-    real.query_thread(&raw mut provided) == 0 && provided == real.constants.thread_multiple
 }

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tresse_ring::proof::{self, Token};
@@ -24,6 +25,8 @@ use crate::threads;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long to try to connect.
 const CONNECT: Duration = Duration::from_secs(10);
+/// How long to accept nothing where this process has too many files open.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Most connections that wait for the rank to ask for them.
 const MOST: usize = 4096;
 
@@ -101,6 +104,11 @@ impl Door {
         self.shared.new.notify_all();
     }
 
+    /// Closes the connections of a communicator that nobody waits for.
+    pub fn forget(&self, comm: u64) {
+        self.shared.lock().streams.retain(|name, _| name.comm != comm);
+    }
+
     /// Waits for a connection.
     ///
     /// # Errors
@@ -158,8 +166,12 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if shared.lock().closed {
             return;
         }
-        let Ok(stream) = stream else { continue };
-        let Ok(number) = shared.strangers.enter(&stream) else { return };
+        let entered = stream.and_then(|stream| Ok((shared.strangers.enter(&stream)?, stream)));
+        let Ok((number, stream)) = entered else {
+            // Too many open files; or it is closed, which the next turn sees.
+            thread::sleep(PAUSE);
+            continue;
+        };
         let own = shared.clone();
         let prove = move || {
             let proved = prove(stream, &token);

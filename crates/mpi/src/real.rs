@@ -57,7 +57,6 @@ macro_rules! functions {
 functions! {
     init "Init" (argc: Word, argv: Word);
     init_thread "Init_thread" (argc: Word, argv: Word, required: c_int, provided: *mut c_int);
-    query_thread "Query_thread" (provided: *mut c_int);
     finalize "Finalize" ();
     abort "Abort" (comm: Word, code: c_int);
     comm_size "Comm_size" (comm: Word, size: *mut c_int);
@@ -78,12 +77,20 @@ functions! {
     testany "Testany" (count: c_int, requests: Word, index: *mut c_int, flag: *mut c_int, status: Word);
     testsome "Testsome" (count: c_int, requests: Word, done: *mut c_int, indices: Word, statuses: Word);
     request_get_status "Request_get_status" (request: Word, flag: *mut c_int, status: Word);
+    request_get_status_any "Request_get_status_any"
+        (count: c_int, requests: Word, index: *mut c_int, flag: *mut c_int, status: Word);
+    request_get_status_all "Request_get_status_all"
+        (count: c_int, requests: Word, flag: *mut c_int, statuses: Word);
+    request_get_status_some "Request_get_status_some"
+        (count: c_int, requests: Word, done: *mut c_int, indices: Word, statuses: Word);
     request_free "Request_free" (request: Word);
     start "Start" (request: Word);
     startall "Startall" (count: c_int, requests: Word);
     barrier "Barrier" (comm: Word);
     reduce "Reduce"
         (from: Word, into: Word, count: c_int, datatype: Word, op: Word, root: c_int, comm: Word);
+    reduce_c "Reduce_c"
+        (from: Word, into: Word, count: i64, datatype: Word, op: Word, root: c_int, comm: Word);
     ibcast "Ibcast" (buffer: Word, count: c_int, datatype: Word, root: c_int, comm: Word, request: Word);
     iallgather "Iallgather"
         (from: Word, count: c_int, datatype: Word, into: Word, counts: c_int, types: Word, comm: Word, request: Word);
@@ -103,14 +110,22 @@ functions! {
         (group: Word, n: c_int, ranks: *const c_int, other: Word, result: *mut c_int);
     group_free "Group_free" (group: *mut Word);
     type_size "Type_size" (datatype: Word, size: *mut c_int);
+    type_size_x "Type_size_x" (datatype: Word, size: *mut i64);
+    type_dup "Type_dup" (datatype: Word, copy: *mut Word);
     type_get_extent "Type_get_extent" (datatype: Word, lower: *mut isize, extent: *mut isize);
     type_get_envelope "Type_get_envelope"
         (datatype: Word, integers: *mut c_int, addresses: *mut c_int, datatypes: *mut c_int, combiner: *mut c_int);
+    type_get_envelope_c "Type_get_envelope_c"
+        (datatype: Word, integers: *mut i64, addresses: *mut i64, counts: *mut i64, datatypes: *mut i64, combiner: *mut c_int);
     type_get_contents "Type_get_contents"
         (datatype: Word, integers: c_int, addresses: c_int, datatypes: c_int, a: *mut c_int, b: *mut isize, c: *mut Word);
     type_free "Type_free" (datatype: *mut Word);
     pack "Pack" (buffer: Word, count: c_int, datatype: Word, into: Word, size: c_int, position: *mut c_int, comm: Word);
     unpack "Unpack" (from: Word, size: c_int, position: *mut c_int, buffer: Word, count: c_int, datatype: Word, comm: Word);
+    pack_c "Pack_c"
+        (buffer: Word, count: i64, datatype: Word, into: Word, size: i64, position: *mut i64, comm: Word);
+    unpack_c "Unpack_c"
+        (from: Word, size: i64, position: *mut i64, buffer: Word, count: i64, datatype: Word, comm: Word);
     op_commutative "Op_commutative" (op: Word, commute: *mut c_int);
     reduce_local "Reduce_local" (from: Word, into: Word, count: c_int, datatype: Word, op: Word);
     bcast "Bcast" (buffer: Word, count: c_int, datatype: Word, root: c_int, comm: Word);
@@ -157,6 +172,11 @@ functions! {
 }
 
 impl Real {
+    /// Whether it has the functions of MPI 4 with large counts.
+    pub const fn has_large_counts(&self) -> bool {
+        self.type_get_envelope_c.is_some() && self.pack_c.is_some() && self.unpack_c.is_some()
+    }
+
     /// The MPI of the program.
     pub fn find() -> &'static Self {
         static REAL: OnceLock<Real> = OnceLock::new();
@@ -198,14 +218,19 @@ struct Library {
 }
 
 impl Library {
-    /// The library that has the MPI's functions.
+    /// The library that has the MPI's functions. A library that was linked with it has them by name too.
     fn find() -> Option<Self> {
         let mut names: Vec<CString> = Vec::new();
         // SAFETY: the callback gets the vector that lives until the call returns.
         unsafe { libc::dl_iterate_phdr(Some(add_name), (&raw mut names).cast()) };
-        names.into_iter().filter_map(Self::open).find(|library| {
-            library.symbol("PMPI_Comm_rank").is_some_and(|it| !ours(it))
-                && library.symbol("PMPI_Bcast").is_some_and(|it| !ours(it))
+        let ours = holder(Self::find as fn() -> Option<Self> as Word);
+        names.into_iter().filter_map(Self::open).find_map(|library| {
+            let of = |name| holder(library.symbol(name)?);
+            let (own, other) = (of("PMPI_Comm_rank")?, of("PMPI_Bcast")?);
+            if Some(&own) == ours.as_ref() || Some(&other) == ours.as_ref() {
+                return None;
+            }
+            Self::open(own)
         })
     }
 
@@ -243,21 +268,21 @@ impl Library {
     }
 }
 
-/// Whether an address lies in this library.
-fn ours(address: Word) -> bool {
-    let base = |address: Word| {
-        let mut info = libc::Dl_info {
-            dli_fname: std::ptr::null::<c_char>(),
-            dli_fbase: std::ptr::null_mut(),
-            dli_sname: std::ptr::null::<c_char>(),
-            dli_saddr: std::ptr::null_mut(),
-        };
-        // SAFETY: any address is allowed; `info` outlives the call.
-        let found = unsafe { libc::dladdr(address as *const c_void, &raw mut info) };
-        (found != 0).then_some(info.dli_fbase as Word)
+/// The name of the library in which an address lies.
+fn holder(address: Word) -> Option<CString> {
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null::<c_char>(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null::<c_char>(),
+        dli_saddr: std::ptr::null_mut(),
     };
-    let own = base(ours as fn(Word) -> bool as Word);
-    own.is_some() && base(address) == own
+    // SAFETY: any address is allowed; `info` outlives the call.
+    let found = unsafe { libc::dladdr(address as *const c_void, &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: a NUL-terminated name of the loader.
+    Some(unsafe { CStr::from_ptr(info.dli_fname) }.to_owned())
 }
 
 /// Adds the name of a loaded library to the vector at `names`.

@@ -43,6 +43,21 @@ pub struct Record {
 }
 
 impl Record {
+    /// That of a rank that uses no rings.
+    #[must_use]
+    pub fn off() -> Self {
+        Self {
+            version: VERSION,
+            port: 0,
+            on: false,
+            settings: 0,
+            token: Token::default(),
+            generation: String::new(),
+            node: String::new(),
+            place: 0,
+        }
+    }
+
     /// The bytes of the table above. Longer texts are cut, and then fit nothing.
     #[must_use]
     pub fn encode(&self) -> [u8; RECORD] {
@@ -93,7 +108,7 @@ pub fn objection(records: &[Record]) -> Option<String> {
         let why = if it.version != first.version {
             format!("its library is of another version than that of rank 0 ({})", first.node)
         } else if !it.on {
-            "it has switched them off, or cannot accept connections".to_owned()
+            "it has switched them off, has a TRESSE_MPI_ variable that is not understood, or cannot accept connections".to_owned()
         } else if it.settings != first.settings {
             "its TRESSE_MPI_ variables differ from those of rank 0".to_owned()
         } else if it.node.is_empty() || it.generation.is_empty() {

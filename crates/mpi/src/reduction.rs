@@ -7,7 +7,7 @@ use crate::abi::Word;
 use crate::area::Area;
 use crate::arithmetic::Arithmetic;
 use crate::flow::Combine;
-use crate::layout::is_plain;
+use crate::layout::{is_plain, size_of_type};
 use crate::real::Real;
 
 /// Largest element of a reduction that goes over rings.
@@ -24,17 +24,17 @@ struct Reduction {
 }
 
 /// An operation. `None` if it may not be done in any order, if values have gaps between them, or if it needs the MPI and
-/// `may_call` is not set.
-pub fn reduction(datatype: Word, op: Word, may_call: bool) -> Option<Arc<dyn Combine>> {
+/// the collective is not `blocking`: then another thread does it, perhaps when the program has freed the operation.
+pub fn reduction(datatype: Word, op: Word, blocking: bool) -> Option<Arc<dyn Combine>> {
     let real = Real::find();
-    let (mut commutes, mut size) = (0, 0);
+    let mut commutes = 0;
     let fine = real.op_commutative(op, &raw mut commutes) == 0
         && commutes != 0
-        && is_plain(real, datatype)
-        && real.type_size(datatype, &raw mut size) == 0;
-    let unit = usize::try_from(size).ok().filter(|unit| (1..=LARGEST).contains(unit))?;
+        && is_plain(real, datatype);
+    let unit = usize::try_from(size_of_type(real, datatype)?).ok();
+    let unit = unit.filter(|unit| (1..=LARGEST).contains(unit))?;
     let arithmetic = real.basic.arithmetic(real.abi.handle(datatype), real.abi.handle(op));
-    let fine = fine && (may_call || arithmetic.is_some());
+    let fine = fine && (blocking || arithmetic.is_some());
     fine.then(|| Arc::new(Reduction { real, datatype, op, unit, arithmetic }) as Arc<dyn Combine>)
 }
 

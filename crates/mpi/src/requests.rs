@@ -1,29 +1,53 @@
 //! The requests of nonblocking and persistent collectives.
 //!
 //! The program gets a request of its MPI: to receive nothing from itself, on a communicator of this process alone. Once
-//! the collective is done and the program calls MPI again, nothing is sent there, and the request is complete. So
-//! whatever the program does with it is right, also what is not stood before here.
+//! the collective is done and the program asks for a request (every function that does is stood before in `exports`),
+//! nothing is sent there, and the request is complete.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::abi::Word;
 use crate::job::Job;
 
-/// Tags that are used, each by one request at a time. 0 is never sent to.
-const TAGS: i32 = 32_767;
+/// The largest tag that every MPI allows. Each is used by one request at a time; 0 is never sent to.
+const TAGS: c_int = 32_767;
 /// How long to wait for a collective until MPI has its turn.
 const PAUSE: Duration = Duration::from_millis(1);
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static REQUESTS: Mutex<Option<Requests>> = Mutex::new(None);
 static DONE: Condvar = Condvar::new();
-static TAG: AtomicI32 = AtomicI32::new(0);
 
-type Requests = HashMap<Word, Request>;
+/// All requests of this library.
+#[derive(Default)]
+struct Requests {
+    of: HashMap<Word, Request>,
+    /// Their tags.
+    tags: HashSet<c_int>,
+    /// The one that was given last.
+    last: c_int,
+}
+
+impl Requests {
+    /// A tag that no other request has.
+    fn tag(&mut self) -> Option<c_int> {
+        let next = (0..TAGS).map(|k| 1 + (self.last + k) % TAGS);
+        let tag = next.into_iter().find(|tag| !self.tags.contains(tag))?;
+        self.last = tag;
+        self.tags.insert(tag);
+        Some(tag)
+    }
+
+    fn remove(&mut self, handle: Word) -> bool {
+        let gone = self.of.remove(&handle);
+        gone.is_some_and(|request| self.tags.remove(&request.tag))
+    }
+}
+
 type Unpack = Box<dyn FnOnce() + Send>;
 type Start = Arc<dyn Fn() -> Running + Send + Sync>;
 
@@ -98,20 +122,27 @@ fn add(
     make: impl FnOnce(c_int) -> c_int,
     entry: impl FnOnce(c_int) -> Request,
 ) -> c_int {
-    let tag = 1 + TAG.fetch_add(1, Ordering::Relaxed).rem_euclid(TAGS - 1);
     let mut requests = lock();
+    let all = requests.get_or_insert_default();
+    let Some(tag) = all.tag() else {
+        eprintln!("tresse-mpi: more than {TAGS} requests of collectives at once");
+        job.real.abort(job.real.constants.comm_world, 1);
+        std::process::abort();
+    };
     let code = make(tag);
     if code == 0 {
         let handle = job.real.abi.handles(request, 1)[0];
-        requests.get_or_insert_default().insert(handle, entry(tag));
+        all.of.insert(handle, entry(tag));
         COUNT.fetch_add(1, Ordering::Relaxed);
+    } else {
+        all.tags.remove(&tag);
     }
     code
 }
 
 /// Starts those of these requests that are persistent ones of this library.
 pub fn start(handles: &[Word]) {
-    let known: Vec<(Word, Start)> = (lock().iter().flatten())
+    let known: Vec<(Word, Start)> = (lock().iter().flat_map(|all| &all.of))
         .filter(|(handle, _)| handles.contains(handle))
         .filter_map(|(handle, request)| Some((*handle, request.start.clone()?)))
         .collect();
@@ -119,7 +150,7 @@ pub fn start(handles: &[Word]) {
     for handle in handles {
         let Some((_, start)) = known.iter().find(|(it, _)| it == handle) else { continue };
         let running = start();
-        if let Some(request) = lock().as_mut().and_then(|all| all.get_mut(handle)) {
+        if let Some(request) = lock().as_mut().and_then(|all| all.of.get_mut(handle)) {
             request.running = Some(running);
         }
     }
@@ -127,7 +158,7 @@ pub fn start(handles: &[Word]) {
 
 /// Forgets a persistent request that the program frees.
 pub fn free(handle: Word) {
-    if lock().as_mut().is_some_and(|all| all.remove(&handle).is_some()) {
+    if lock().as_mut().is_some_and(|all| all.remove(handle)) {
         COUNT.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -136,16 +167,21 @@ pub fn free(handle: Word) {
 pub fn settle(job: &Job) {
     let mut ready = Vec::new();
     if let Some(requests) = lock().as_mut() {
-        requests.retain(|_, request| {
+        requests.of.retain(|_, request| {
             let Some(running) = request.running.take_if(|it| it.is_done()) else { return true };
-            ready.push((request.tag, running));
-            request.start.is_some()
+            let again = request.start.is_some();
+            ready.push((request.tag, running, again));
+            again
         });
-        COUNT.store(requests.len(), Ordering::Relaxed);
+        COUNT.store(requests.of.len(), Ordering::Relaxed);
     }
-    for (tag, running) in ready {
+    for (tag, running, again) in ready {
         (running.unpack)();
         job.real.send(0, 0, job.real.constants.byte, 0, tag, job.own);
+        // Only now: another request with this tag would have got it.
+        if !again && let Some(requests) = lock().as_mut() {
+            requests.tags.remove(&tag);
+        }
     }
 }
 
@@ -153,7 +189,7 @@ pub fn settle(job: &Job) {
 pub fn waits(handles: &[Word]) -> bool {
     let requests = lock();
     let Some(requests) = requests.as_ref() else { return false };
-    let running = |handle| requests.get(handle).and_then(|it: &Request| it.running.as_ref());
+    let running = |handle| requests.of.get(handle).and_then(|it| it.running.as_ref());
     handles.iter().any(|handle| running(handle).is_some_and(|it| !it.is_done()))
 }
 
@@ -173,7 +209,7 @@ pub fn pause(handles: &[Word]) {
     let idle = requests.as_ref().is_none_or(|all| {
         !handles
             .iter()
-            .any(|it| all.get(it).and_then(|it| it.running.as_ref()).is_some_and(Running::is_done))
+            .any(|it| all.of.get(it).and_then(|it| it.running.as_ref()).is_some_and(Running::is_done))
     });
     if idle {
         drop(DONE.wait_timeout(requests, PAUSE).expect("nobody panics with it"));

@@ -51,6 +51,8 @@ impl Kind {
 /// Fewer bytes never go over rings by default. With 16 ranks rings pay from 16 to 64 KiB on
 /// (`tests/mpi-rings.sh sizes`).
 const LEAST: u64 = 32 << 10;
+/// Says that every rank has the library.
+const EVERYWHERE: &str = "TRESSE_MPI_EVERYWHERE";
 
 /// The settings of this rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,12 +93,7 @@ impl Settings {
     /// # Errors
     /// A value that is not understood.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let flag = |name: &str, default: bool| match variable(name).as_deref() {
-            None | Some("") => Ok(default),
-            Some("1" | "on" | "yes" | "true") => Ok(true),
-            Some("0" | "off" | "no" | "false") => Ok(false),
-            Some(value) => Err(wrong(name, value, "1 or 0")),
-        };
+        let flag = |name: &str, default: bool| flag(name, variable(name), default);
         let bytes = |name: &str| match variable(name).as_deref() {
             None | Some("") => Ok(None),
             Some("off") => Ok(Some(u64::MAX)),
@@ -116,13 +113,27 @@ impl Settings {
         };
         Ok(Self {
             on: flag("TRESSE_MPI", true)?,
-            everywhere: flag("TRESSE_MPI_EVERYWHERE", false)?,
+            everywhere: flag(EVERYWHERE, false)?,
             report: flag("TRESSE_MPI_REPORT", false)?,
             thresholds,
             both_ways: bytes("TRESSE_MPI_BOTH_WAYS")?,
             cluster: path("TRESSE_MPI_CLUSTER", CLUSTER_FILE),
             socket: path("TRESSE_SOCKET", DEFAULT_SOCKET),
         })
+    }
+
+    /// Those of a rank that uses no rings, as its variables are not understood.
+    #[must_use]
+    pub fn off(variable: impl Fn(&str) -> Option<String>) -> Self {
+        Self {
+            on: false,
+            everywhere: flag(EVERYWHERE, variable(EVERYWHERE), false).unwrap_or(false),
+            report: false,
+            thresholds: [None; 6],
+            both_ways: None,
+            cluster: PathBuf::new(),
+            socket: PathBuf::new(),
+        }
     }
 
     /// The fewest bytes from which rings are used for a kind, where `filling` bytes fill a ring.
@@ -153,6 +164,15 @@ pub fn digest(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+fn flag(name: &str, value: Option<String>, default: bool) -> Result<bool, SettingsError> {
+    match value.as_deref() {
+        None | Some("") => Ok(default),
+        Some("1" | "on" | "yes" | "true") => Ok(true),
+        Some("0" | "off" | "no" | "false") => Ok(false),
+        Some(value) => Err(wrong(name, value, "1 or 0")),
+    }
 }
 
 /// `64K`, `1M`, `4096`.
@@ -192,6 +212,9 @@ mod tests {
         assert!(!set("TRESSE_MPI", "off").unwrap().on);
         assert_ne!(none.digest(), set("TRESSE_MPI_BCAST", "1").unwrap().digest());
         assert_eq!(none.digest(), set("TRESSE_MPI_REPORT", "1").unwrap().digest());
+        let both = |name: &str| Some(if name == EVERYWHERE { "1" } else { "x" }.to_owned());
+        assert!(Settings::read(both).is_err() && Settings::off(both).everywhere);
+        assert!(!Settings::off(|_| None).everywhere && !Settings::off(|_| Some("x".into())).on);
         let error = set("TRESSE_MPI_GATHER", "x").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -28,8 +28,6 @@ pub enum Setup {
     Now,
     /// In the next blocking collective of the communicator: all ranks call it at the same place of their collectives.
     Later,
-    /// They have been.
-    Never,
 }
 
 /// The job, and the communicators of this process.
@@ -65,17 +63,23 @@ pub fn catch_up(comm: Word) {
 
 /// Starts MPI by `init`, and finds out whether rings are used. Returns what `init` returns.
 pub fn start(real: &'static Real, init: impl FnOnce() -> c_int) -> c_int {
-    let settings = match Settings::read(|name| std::env::var(name).ok()) {
-        Ok(settings) => settings,
-        Err(error) => {
-            eprintln!("tresse-mpi: {error}: rings are not used");
-            return init();
-        }
-    };
+    let variable = |name: &str| std::env::var(name).ok();
+    let settings = Settings::read(variable).unwrap_or_else(|error| {
+        eprintln!("tresse-mpi: {error}: rings are not used");
+        Settings::off(variable)
+    });
     // Several ranks are a job; a program may also start alone.
     let board = settings.on.then(Board::write);
     let code = init();
-    let Some(board) = board.filter(|_| code == 0) else { return code };
+    if code != 0 {
+        return code;
+    }
+    let Some(board) = board else {
+        if settings.everywhere {
+            Job::stay_out(real);
+        }
+        return code;
+    };
     match Job::new(real, settings, board).and_then(|job| job.map(World::new).transpose()) {
         Ok(Some(world)) => {
             let settings = &world.job.settings;
@@ -125,7 +129,6 @@ impl World {
         }
         match setup {
             Setup::Now => {}
-            Setup::Never => return None,
             Setup::Later => {
                 self.want(comm);
                 return None;
@@ -136,6 +139,11 @@ impl World {
             self.contexts.write().ok()?.insert(comm, context.clone());
         }
         context
+    }
+
+    /// Rings beside those of a communicator, for one persistent collective. Collective over it.
+    pub fn apart(&self, comm: Word) -> Option<Arc<Context>> {
+        Context::new(&self.job, self.job.real.abi.handle(comm)).map(Arc::new)
     }
 
     /// Has the rings of a communicator set up in its next blocking collective.

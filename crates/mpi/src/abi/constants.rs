@@ -15,8 +15,6 @@ pub struct Constants {
     pub in_place: Word,
     /// `MPI_STATUS_IGNORE`.
     pub status_ignore: Word,
-    /// `MPI_THREAD_MULTIPLE`.
-    pub thread_multiple: i32,
     /// `MPI_UNDEFINED`.
     pub undefined: i32,
 }
@@ -33,7 +31,6 @@ impl Constants {
                 status_ignore: 0,
                 byte: symbol("ompi_mpi_byte")?,
                 in_place: 1,
-                thread_multiple: 3,
                 undefined: -32_766,
             },
             // mpi.h of MPICH 3.4 to 5.0.
@@ -43,7 +40,6 @@ impl Constants {
                 status_ignore: 1,
                 byte: 0x4c00_010d,
                 in_place: usize::MAX,
-                thread_multiple: 3,
                 undefined: -32_766,
             },
             // MPI 5.0, appendix A.
@@ -53,7 +49,6 @@ impl Constants {
                 status_ignore: 0,
                 byte: 0x247,
                 in_place: 1,
-                thread_multiple: 4096,
                 undefined: -32_766,
             },
         })

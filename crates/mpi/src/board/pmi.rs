@@ -25,6 +25,11 @@ pub struct Pmi {
 impl Pmi {
     /// Writes the own key. `None` without PMI-1, or where the proxy does not answer as it should.
     pub fn write() -> Option<Self> {
+        // The server of Slurm answers a start once for each task, and that one is the MPI's. Hydra says which rank of its host
+        // each is.
+        if env::var_os("SLURM_JOB_ID").is_some() && env::var_os("MPI_LOCALRANKID").is_none() {
+            return None;
+        }
         let number = |name| env::var(name).ok()?.parse::<i32>().ok();
         let (descriptor, rank) = (number("PMI_FD")?, number("PMI_RANK")?);
         // SAFETY: the launcher has opened this descriptor for MPI; it is never closed here.

@@ -5,10 +5,11 @@ use std::ffi::c_int;
 
 use super::export;
 use crate::abi::Word;
-use crate::call::{self, Ready, ranks};
+use crate::call::Call;
+use crate::calls::{self, ranks};
 use crate::layout::Elements;
 use crate::real::Real;
-use crate::world::{Setup, catch_up};
+use crate::world::catch_up;
 
 /// Declares the collectives with counts of one type, and starts of blocks of another.
 macro_rules! collectives {
@@ -32,27 +33,25 @@ macro_rules! collectives {
 export! {
     $bcast $p_bcast(buffer: Word, count: $count, datatype: Word, root: c_int, comm: Word) {
         catch_up(comm);
-        match call::bcast(elements(buffer, count, datatype), root, comm, Setup::Now) {
-            Some(ready) => ready.run(),
-            None => Real::find().$real_bcast(buffer, count, datatype, root, comm),
-        }
+        calls::bcast(elements(buffer, count, datatype), root, comm)
+            .and_then(Call::run)
+            .unwrap_or_else(|| Real::find().$real_bcast(buffer, count, datatype, root, comm))
     }
 
     $ibcast $p_ibcast(
         buffer: Word, count: $count, datatype: Word, root: c_int, comm: Word, request: Word
     ) {
-        match call::bcast(elements(buffer, count, datatype), root, comm, Setup::Later) {
-            Some(ready) => ready.request(request),
-            None => Real::find().$real_ibcast(buffer, count, datatype, root, comm, request),
-        }
+        calls::bcast(elements(buffer, count, datatype), root, comm)
+            .and_then(|call| call.request(request))
+            .unwrap_or_else(|| Real::find().$real_ibcast(buffer, count, datatype, root, comm, request))
     }
 
     $bcast_init $p_bcast_init(
         buffer: Word, count: $count, datatype: Word, root: c_int, comm: Word, info: Word, request: Word
     ) {
         catch_up(comm);
-        let values = elements(buffer, count, datatype);
-        call::persistent(move |setup| call::bcast(values, root, comm, setup), request)
+        calls::bcast(elements(buffer, count, datatype), root, comm)
+            .and_then(|call| call.persistent(request))
             .unwrap_or_else(|| Real::find().$real_bcast_init(buffer, count, datatype, root, comm, info, request))
     }
 
@@ -60,21 +59,19 @@ export! {
         from: Word, count: $count, datatype: Word, into: Word, counts: $count, types: Word, comm: Word
     ) {
         catch_up(comm);
-        let own = own(from, count, datatype);
-        match call::allgather(own, elements(into, counts, types), comm, Setup::Now) {
-            Some(ready) => ready.run(),
-            None => Real::find().$real_allgather(from, count, datatype, into, counts, types, comm),
-        }
+        calls::allgather(own(from, count, datatype), elements(into, counts, types), comm)
+            .and_then(Call::run)
+            .unwrap_or_else(|| Real::find().$real_allgather(from, count, datatype, into, counts, types, comm))
     }
 
     $iallgather $p_iallgather(
         from: Word, count: $count, datatype: Word, into: Word, counts: $count, types: Word, comm: Word, request: Word
     ) {
-        let own = own(from, count, datatype);
-        match call::allgather(own, elements(into, counts, types), comm, Setup::Later) {
-            Some(ready) => ready.request(request),
-            None => Real::find().$real_iallgather(from, count, datatype, into, counts, types, comm, request),
-        }
+        calls::allgather(own(from, count, datatype), elements(into, counts, types), comm)
+            .and_then(|call| call.request(request))
+            .unwrap_or_else(|| {
+                Real::find().$real_iallgather(from, count, datatype, into, counts, types, comm, request)
+            })
     }
 
     $allgather_init $p_allgather_init(
@@ -82,10 +79,11 @@ export! {
         request: Word
     ) {
         catch_up(comm);
-        let (own, all) = (own(from, count, datatype), elements(into, counts, types));
-        call::persistent(move |setup| call::allgather(own, all, comm, setup), request).unwrap_or_else(|| {
-            Real::find().$real_allgather_init(from, count, datatype, into, counts, types, comm, info, request)
-        })
+        calls::allgather(own(from, count, datatype), elements(into, counts, types), comm)
+            .and_then(|call| call.persistent(request))
+            .unwrap_or_else(|| {
+                Real::find().$real_allgather_init(from, count, datatype, into, counts, types, comm, info, request)
+            })
     }
 
     $allgatherv $p_allgatherv(
@@ -93,8 +91,8 @@ export! {
     ) {
         catch_up(comm);
         blocks::<$count, $start>(into, counts, starts, types, comm)
-            .and_then(|all| call::allgatherv(own(from, count, datatype), &all, comm))
-            .map(Ready::run)
+            .and_then(|all| calls::allgatherv(own(from, count, datatype), all, comm))
+            .and_then(Call::run)
             .unwrap_or_else(|| {
                 Real::find().$real_allgatherv(from, count, datatype, into, counts, starts, types, comm)
             })
@@ -104,49 +102,46 @@ export! {
         from: Word, count: $count, datatype: Word, into: Word, counts: $count, types: Word, root: c_int, comm: Word
     ) {
         catch_up(comm);
-        match call::gather(own(from, count, datatype), elements(into, counts, types), root, comm) {
-            Some(ready) => ready.run(),
-            None => Real::find().$real_gather(from, count, datatype, into, counts, types, root, comm),
-        }
+        calls::gather(own(from, count, datatype), elements(into, counts, types), root, comm)
+            .and_then(Call::run)
+            .unwrap_or_else(|| Real::find().$real_gather(from, count, datatype, into, counts, types, root, comm))
     }
 
     $scatter $p_scatter(
         from: Word, count: $count, datatype: Word, into: Word, counts: $count, types: Word, root: c_int, comm: Word
     ) {
         catch_up(comm);
-        match call::scatter(elements(from, count, datatype), own(into, counts, types), root, comm) {
-            Some(ready) => ready.run(),
-            None => Real::find().$real_scatter(from, count, datatype, into, counts, types, root, comm),
-        }
+        calls::scatter(elements(from, count, datatype), own(into, counts, types), root, comm)
+            .and_then(Call::run)
+            .unwrap_or_else(|| Real::find().$real_scatter(from, count, datatype, into, counts, types, root, comm))
     }
 
     $allreduce $p_allreduce(
         from: Word, into: Word, count: $count, datatype: Word, op: Word, comm: Word
     ) {
         catch_up(comm);
-        match call::allreduce(outside(from), elements(into, count, datatype), op, comm, Setup::Now, true) {
-            Some(ready) => ready.run(),
-            None => Real::find().$real_allreduce(from, into, count, datatype, op, comm),
-        }
+        calls::allreduce(outside(from), elements(into, count, datatype), op, comm, true)
+            .and_then(Call::run)
+            .unwrap_or_else(|| Real::find().$real_allreduce(from, into, count, datatype, op, comm))
     }
 
     $iallreduce $p_iallreduce(
         from: Word, into: Word, count: $count, datatype: Word, op: Word, comm: Word, request: Word
     ) {
-        match call::allreduce(outside(from), elements(into, count, datatype), op, comm, Setup::Later, false) {
-            Some(ready) => ready.request(request),
-            None => Real::find().$real_iallreduce(from, into, count, datatype, op, comm, request),
-        }
+        calls::allreduce(outside(from), elements(into, count, datatype), op, comm, false)
+            .and_then(|call| call.request(request))
+            .unwrap_or_else(|| Real::find().$real_iallreduce(from, into, count, datatype, op, comm, request))
     }
 
     $allreduce_init $p_allreduce_init(
         from: Word, into: Word, count: $count, datatype: Word, op: Word, comm: Word, info: Word, request: Word
     ) {
         catch_up(comm);
-        let (input, result) = (outside(from), elements(into, count, datatype));
-        call::persistent(move |setup| call::allreduce(input, result, op, comm, setup, false), request).unwrap_or_else(|| {
-            Real::find().$real_allreduce_init(from, into, count, datatype, op, comm, info, request)
-        })
+        calls::allreduce(outside(from), elements(into, count, datatype), op, comm, false)
+            .and_then(|call| call.persistent(request))
+            .unwrap_or_else(|| {
+                Real::find().$real_allreduce_init(from, into, count, datatype, op, comm, info, request)
+            })
     }
 
     $reduce_scatter $p_reduce_scatter(
@@ -156,8 +151,9 @@ export! {
         numbers::<$count>(counts, comm)
             .and_then(|counts| {
                 let counts = counts.iter().map(|it| usize::try_from(*it).ok()).collect::<Option<Vec<_>>>()?;
-                call::reduce_scatter(outside(from), into, &counts, datatype, op, comm)
+                calls::reduce_scatter(outside(from), into, counts, datatype, op, comm)
             })
+            .and_then(Call::run)
             .unwrap_or_else(|| Real::find().$real_reduce_scatter(from, into, counts, datatype, op, comm))
     }
 
@@ -168,8 +164,9 @@ export! {
         ranks(comm)
             .and_then(|ranks| {
                 let counts = vec![usize::try_from(count).ok()?; ranks as usize];
-                call::reduce_scatter(outside(from), into, &counts, datatype, op, comm)
+                calls::reduce_scatter(outside(from), into, counts, datatype, op, comm)
             })
+            .and_then(Call::run)
             .unwrap_or_else(|| {
                 Real::find().$real_reduce_scatter_block(from, into, count, datatype, op, comm)
             })

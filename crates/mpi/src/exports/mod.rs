@@ -55,6 +55,13 @@ export! {
         Real::find().reduce(from, into, count, datatype, op, root, comm)
     }
 
+    MPI_Reduce_c PMPI_Reduce_c(
+        from: Word, into: Word, count: i64, datatype: Word, op: Word, root: c_int, comm: Word
+    ) {
+        catch_up(comm);
+        Real::find().reduce_c(from, into, count, datatype, op, root, comm)
+    }
+
     MPI_Wait PMPI_Wait(request: Word, status: Word) {
         complete(request, 1);
         Real::find().wait(request, status)
@@ -113,6 +120,27 @@ export! {
     MPI_Request_get_status PMPI_Request_get_status(request: Word, flag: *mut c_int, status: Word) {
         settle();
         Real::find().request_get_status(request, flag, status)
+    }
+
+    MPI_Request_get_status_any PMPI_Request_get_status_any(
+        count: c_int, requests: Word, index: *mut c_int, flag: *mut c_int, status: Word
+    ) {
+        settle();
+        Real::find().request_get_status_any(count, requests, index, flag, status)
+    }
+
+    MPI_Request_get_status_all PMPI_Request_get_status_all(
+        count: c_int, requests: Word, flag: *mut c_int, statuses: Word
+    ) {
+        settle();
+        Real::find().request_get_status_all(count, requests, flag, statuses)
+    }
+
+    MPI_Request_get_status_some PMPI_Request_get_status_some(
+        count: c_int, requests: Word, done: *mut c_int, indices: Word, statuses: Word
+    ) {
+        settle();
+        Real::find().request_get_status_some(count, requests, done, indices, statuses)
     }
 
     MPI_Request_free PMPI_Request_free(request: Word) {
