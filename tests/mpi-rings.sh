@@ -188,7 +188,7 @@ hard() {
     fine loop
     echo "after $(($(date +%s) - began)) s, 20 communicators"
     [ $(($(date +%s) - began)) -lt 60 ]
-    one 'cannot connect to rank'
+    one 'rank [0-9]* .*connect'
     on "$node" nft delete table inet drop
     settings='' program=''
     echo "== a rank that dies in the middle ends the job"

@@ -35,8 +35,8 @@ struct Requests {
 impl Requests {
     /// A tag that no other request has.
     fn tag(&mut self) -> Option<c_int> {
-        let next = (0..TAGS).map(|k| 1 + (self.last + k) % TAGS);
-        let tag = next.into_iter().find(|tag| !self.tags.contains(tag))?;
+        let mut next = (0..TAGS).map(|k| 1 + (self.last + k) % TAGS);
+        let tag = next.find(|tag| !self.tags.contains(tag))?;
         self.last = tag;
         self.tags.insert(tag);
         Some(tag)
