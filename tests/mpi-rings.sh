@@ -38,14 +38,14 @@ ranks() {
     processes=$(($1 * $2))
 }
 
-# job LIBRARY WORDS..: runs collectives, or another PROGRAM; without the library where LIBRARY is 0
+# job LIBRARY WORDS..: runs collectives, or what `runs` names; without the library where LIBRARY is 0
 job() {
     MPI_OPTIONS="${placement:-} --bind-to none"
     [ "$1" = 0 ] || MPI_OPTIONS="$MPI_OPTIONS -x LD_PRELOAD=$library -x TRESSE_MPI_CLUSTER=$file \
 -x TRESSE_MPI_REPORT=1 ${settings:-}"
     shift
     # shellcheck disable=SC2086
-    start "$file" "$processes" ${program:-$work/collectives} "$@"
+    start "$file" "$processes" ${runs:-$work/collectives} "$@"
 }
 
 # fine WORDS..: a job with the library that is right, by its own words
@@ -114,10 +114,10 @@ short() {
     fine check
     over
     echo "== what MPI allows and few programs do"
-    program=$work/rules
+    runs=$work/rules
     fine
     over
-    program='' settings=''
+    runs='' settings=''
     ranks 4 2
     fine check
     over
@@ -156,7 +156,7 @@ one() {
 
 hard() {
     up "$PWD/configs/ring-4.toml"
-    program=$work/rules
+    runs=$work/rules
     echo "== one element of 2 GiB"
     ranks 2 1
     fine big
@@ -165,12 +165,12 @@ hard() {
     ranks 4 1
     printf '#!/bin/sh\nulimit -n 1024\nexec %s many\n' "$work/rules" >"$work/few"
     chmod +x "$work/few"
-    program=$work/few
+    runs=$work/few
     fine
     over
     one 'there are too many communicators'
-    program=$work/rules
-    echo "== a plan that differs, a node that has none"
+    runs=$work/rules
+    echo "== a plan that differs"
     sed 's/nodes = 4.*/nodes = 4 }\n\n[routing]\npaths = 1/' "$file" >"$work/other.toml"
     on n2 "$built/tresse" apply "$work/other.toml" >/dev/null
     fine loop
@@ -180,17 +180,16 @@ hard() {
     echo "== a firewall that drops connections to one node"
     # Those of the MPI itself are let through.
     settings='--mca btl_tcp_port_min_v4 10000 --mca btl_tcp_port_range_v4 1000'
-    node=$(tail -n 1 "$work/hosts" | awk '{ print $2 }')
-    on "$node" nft add table inet drop
-    on "$node" nft 'add chain inet drop in { type filter hook input priority 0 ; }'
-    on "$node" nft 'add rule inet drop in iifname != "lo" tcp dport 32768-60999 tcp flags & (syn|ack) == syn drop'
+    walled=$(tail -n 1 "$work/hosts" | awk '{ print $2 }')
+    on "$walled" nft add table inet wall
+    on "$walled" nft 'add chain inet wall in { type filter hook input priority 0 ; }'
+    on "$walled" nft 'add rule inet wall in iifname != "lo" tcp dport 32768-60999 tcp flags & (syn|ack) == syn drop'
     began=$(date +%s)
     fine loop
     echo "after $(($(date +%s) - began)) s, 20 communicators"
     [ $(($(date +%s) - began)) -lt 60 ]
     one 'rank [0-9]* .*connect'
-    on "$node" nft delete table inet drop
-    settings='' program=''
+    settings='' runs=''
     echo "== a rank that dies in the middle ends the job"
     up "$PWD/configs/ring-4.toml" --rate 100M
     dies allgather gather scatter reduce_scatter ibcast

@@ -125,7 +125,9 @@ impl<'a> Search<'a> {
                     // What comes and goes is used again only after it has held for a while.
                     let changes = explained.iter().map(|at| at.dated.count).max();
                     match changes.filter(|changes| *changes > 2) {
-                        Some(n) => format!("no packet crosses it, though it has carrier; or it rests, as it changed {n} times today"),
+                        Some(n) => format!(
+                            "no packet crosses it, though it has carrier; or it rests, as it changed {n} times today"
+                        ),
                         None => "no packet crosses it, though it has carrier".into(),
                     }
                 }

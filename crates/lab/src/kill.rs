@@ -40,7 +40,9 @@ pub enum KillError {
         pid: i32,
     },
     /// The lab has no supervisor.
-    #[error("nobody starts the daemon of {node}: the lab was made with --no-restart, or its supervisor has died")]
+    #[error(
+        "nobody starts the daemon of {node}: the lab was made with --no-restart, or its supervisor has died"
+    )]
     Alone {
         /// The node.
         node: String,

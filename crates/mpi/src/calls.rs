@@ -237,8 +237,7 @@ pub fn reduce_scatter(
                 None => Values::aside(&own),
                 Some(_) => Values::received(&own),
             };
-            let flows =
-                collective::reduce_scatter(&context.orders, &combine, &blocks, result.area);
+            let flows = collective::reduce_scatter(&context.orders, &combine, &blocks, result.area);
             Ready { unit: combine.unit(), flows, unpack: vec![result], keep: Vec::new() }
         }))
     };

@@ -251,7 +251,7 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(10);
         while TcpStream::connect(port).is_ok() {
             assert!(Instant::now() < deadline, "the door is still open");
-            std::thread::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(5));
         }
     }
 }

@@ -207,9 +207,9 @@ pub fn wait(job: &Job, handles: &[Word]) {
 pub fn pause(handles: &[Word]) {
     let requests = lock();
     let idle = requests.as_ref().is_none_or(|all| {
-        !handles
-            .iter()
-            .any(|it| all.of.get(it).and_then(|it| it.running.as_ref()).is_some_and(Running::is_done))
+        !handles.iter().any(|it| {
+            all.of.get(it).and_then(|it| it.running.as_ref()).is_some_and(Running::is_done)
+        })
     });
     if idle {
         drop(DONE.wait_timeout(requests, PAUSE).expect("nobody panics with it"));

@@ -63,4 +63,3 @@ pub fn fail(kind: Kind, why: &str) -> ! {
     real.abort(real.constants.comm_world, 1);
     std::process::abort();
 }
-

@@ -4,7 +4,8 @@
 //!
 //!     grids [KIND-DIMS..]      such as `mesh-8x8`; without any: all three
 //!
-//! Bounded: about ten minutes a fabric. Exits with 1 where what was measured lies more than a fifth beside the bound.
+//! Bounded: about ten minutes a fabric. What lies more than a fifth beside the bound is measured again with cables of half the rate,
+//! twice at most, as a slow machine may not emulate the faster ones; exits with 1 if it still does.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,13 +13,14 @@ use std::process::ExitCode;
 use tempfile::NamedTempFile;
 use tresse_tests::measured::{self, Labs};
 
-/// Faster cables are more than emulated processors can do.
 const LABS: Labs<'_> = Labs {
     name: "grids",
-    rate: "1M",
+    rate: RATES[0],
     up: &["--no-daemon"],
     load: &["--seconds", "12", "--steps", "8"],
 };
+/// Faster cables are more than emulated processors can do.
+const RATES: [&str; 3] = ["1M", "500K", "250K"];
 /// By how much a measured throughput may differ from the plan's bound.
 const AGREES: f64 = 0.2;
 /// Kind, dimensions, and what the paper states of it.
@@ -65,13 +67,26 @@ fn grid(kind: &str, dims: &str, paper: &str) -> Result<(), String> {
         );
         file.write_all(text.as_bytes()).map_err(|e| e.to_string())?;
         let path = file.path().to_str().ok_or("a temporary directory without a name in UTF-8")?;
-        rows.push(LABS.row(strategy, path)?);
+        let mut row = LABS.row(strategy, path)?;
+        for rate in &RATES[1..] {
+            if beside(&row) <= AGREES {
+                break;
+            }
+            println!("   {:.2} beside its bound: again, with cables of {rate}", beside(&row));
+            LABS.down()?;
+            row = Labs { rate, ..LABS }.row(strategy, path)?;
+        }
+        rows.push(row);
     }
     println!("\n{kind} {dims}: share of the link rate that every node receives. {paper}");
     measured::print(&rows);
-    let beside = |row: &&measured::Row| (row.accepted / row.report.ideal_throughput - 1.0).abs();
     match rows.iter().find(|row| beside(row) > AGREES) {
-        Some(row) => Err(format!("{} lies {:.2} beside its bound", row.strategy, beside(&row))),
+        Some(row) => Err(format!("{} lies {:.2} beside its bound", row.strategy, beside(row))),
         None => Ok(()),
     }
+}
+
+/// By how much what was measured lies beside the bound.
+fn beside(row: &measured::Row) -> f64 {
+    (row.accepted / row.report.ideal_throughput - 1.0).abs()
 }

@@ -72,7 +72,7 @@ pub fn away(
     let of_others = |miss: &&Miss| miss.pair.0 != node && miss.pair.1 != node;
     let near = |miss: &&Miss| {
         windows.iter().any(|at| {
-            miss.sent + Duration::from_millis(100) > *at
+            miss.sent_by + Duration::from_millis(100) > *at
                 && miss.sent < *at + FAILOVER.mul_f64(pace::slowness())
         })
     };

@@ -190,7 +190,7 @@ impl Trial {
                     && miss.fault == load::Fault::Lost
                     && (own
                         || windows.iter().any(|at: &Instant| {
-                            miss.sent + Duration::from_millis(100) > *at
+                            miss.sent_by + Duration::from_millis(100) > *at
                                 && miss.sent < *at + FAILOVER.mul_f64(pace::slowness())
                         }))
         };
