@@ -89,7 +89,8 @@ rules() {
     return $failed
 }
 
-# row KIND BYTES LINKS: the median of three over the time that one link takes for LINKS times the bytes
+# row KIND BYTES LINKS [ASKED]: the median of three over the time that one link takes for LINKS times the bytes, beside what is
+# to be reached
 row() {
     for with in 1 0 ${ordered:-}; do
         case $with in
@@ -99,10 +100,11 @@ row() {
         eval "took_$with=$(grep -E '^[0-9.]+( wrong)?$' "$work/said")"
     done
     # shellcheck disable=SC2154
-    echo "$1 $2 $3 $took_1 $took_0 ${took_rules:-}" | awk -v name="$name" '{
+    echo "$1 $2 $3 $took_1 $took_0 ${took_rules:-}" | awk -v name="$name" -v asked="${4:-}" '{
         bound = $3 * $2 * 8 / 100e6
-        printf "%-24s %-15s %9d bytes: %.2f of one link, without the library %.2f", name, $1, $2, $4 / bound, $5 / bound
-        print $6 ? sprintf(", by rules %.2f", $6 / bound) : "" }'
+        printf "%-24s %-15s %9d bytes: %.2f of one link", name, $1, $2, $4 / bound
+        printf "%s, without the library %.2f", asked ? " (asked: " asked ")" : "", $5 / bound
+        print $6 ? sprintf(", by rules %.2f (asked: 1.35)", $6 / bound) : "" }'
 }
 
 short() {
@@ -195,16 +197,17 @@ hard() {
     dies allgather gather scatter reduce_scatter ibcast
 }
 
-# every NODES: the rows of one fabric
+# every NAME NODES ASKED..: the rows of one fabric, and what is to be reached in each
 every() {
-    name=$1 ordered=rules
-    row bcast 8388608 1
-    row bcast 25165824 1
-    row allgather 1000000 $(($2 - 1))
-    row allreduce 8388608 "$(awk -v n="$2" 'BEGIN { print 2 * (n - 1) / n }')"
-    row reduce_scatter 8388608 "$(awk -v n="$2" 'BEGIN { print (n - 1) / n }')"
-    row gather 1000000 $(($2 - 1))
-    row scatter 1000000 $(($2 - 1))
+    name=$1 nodes=$2 ordered=rules
+    shift 2
+    row bcast 8388608 1 "$1"
+    row bcast 25165824 1 "$2"
+    row allgather 1000000 $((nodes - 1)) "$3"
+    row allreduce 8388608 "$(awk -v n="$nodes" 'BEGIN { print 2 * (n - 1) / n }')" "$4"
+    row reduce_scatter 8388608 "$(awk -v n="$nodes" 'BEGIN { print (n - 1) / n }')" "$5"
+    row gather 1000000 $((nodes - 1)) "$6"
+    row scatter 1000000 $((nodes - 1)) "$7"
 }
 
 # bcast BYTES [NAME=VALUE]: the median of nine broadcasts in seconds
@@ -303,21 +306,21 @@ esac
 long
 up "$PWD/configs/pmesh-4x4.toml" --rate 100M
 ranks 16 1
-every 'P-Mesh 4x4' 16
+every 'P-Mesh 4x4' 16 0.75 0.65 0.80 0.70 '' 0.60 0.60
 up "$PWD/configs/ring-8.toml" --rate 100M
 ranks 8 1
-every 'ring of 8' 8
+every 'ring of 8' 8 0.85 0.85 0.75 0.75 '' 0.55 0.55
 echo "0: 0 1 2 3 4 5 6 7" >"$work/switch.fnn"
 up "$work/switch.fnn" --rate 100M
 ranks 8 1
-every 'one switch of 8' 8
+every 'one switch of 8' 8 1.25 1.25 1.25 1.25 1.25 1.25 1.25
 up "$PWD/configs/ring-4.toml" --rate 100M
 ranks 4 2
 ordered='' took_rules=''
 name='ring of 4, two a node' placement='--map-by slot'
-row bcast 8388608 1
+row bcast 8388608 1 0.65
 name='ring of 4, alternating' placement='--map-by node'
-row bcast 8388608 1
+row bcast 8388608 1 0.65
 placement=
 ranks 4 1
 if command -v mpif90 >/dev/null; then
