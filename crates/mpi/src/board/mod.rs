@@ -1,7 +1,7 @@
 //! Whether all ranks of a job have this library, found out without a collective: a rank that lacks it would never take
 //! part, and the others would wait for ever.
 //!
-//! The launcher has a board on which each process writes before `MPI_Init`, and which all can read after it: that of
+//! The launcher has a board on which each process writes before or in `MPI_Init`, and which all can read after it: that of
 //! PMIx (Open MPI, Slurm), or of PMI-1 (MPICH's Hydra).
 
 mod pmi;
@@ -32,7 +32,7 @@ impl Board {
     #[must_use]
     pub fn read(self, ranks: usize) -> Option<Vec<bool>> {
         match self {
-            Self::Pmix(pmix) => Some(pmix.read(ranks)),
+            Self::Pmix(pmix) => pmix.read(ranks),
             Self::Pmi(mut pmi) => Some((0..ranks).map(|rank| pmi.read(rank)).collect()),
             Self::None => None,
         }

@@ -1,9 +1,10 @@
-//! The board of PMIx: a key that each process puts and commits before `MPI_Init`, and that all can get (PMIx standard
-//! 4.1, chapters 5 and 6).
+//! The board of PMIx: a key that each process puts and commits with what the MPI does while it starts, and that all can get
+//! (PMIx standard 4.1, chapters 5 and 6).
 #![expect(unsafe_code, reason = "functions of a library written in C")]
 
 use std::env;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The key.
 const KEY: &CStr = c"tresse.mpi";
@@ -12,10 +13,15 @@ const GLOBAL: u8 = 3;
 /// `PMIX_STRING`.
 const STRING: u16 = 3;
 
+/// `PMIX_ERROR`.
+const ERROR: c_int = -1;
+/// Bytes of a namespace's name, with the NUL.
+const NAMESPACE: usize = 256;
+
 /// `pmix_proc_t`.
 #[repr(C)]
 struct Process {
-    namespace: [c_char; 256],
+    namespace: [c_char; NAMESPACE],
     rank: u32,
 }
 
@@ -27,7 +33,6 @@ struct Value {
     rest: [u64; 8],
 }
 
-type Init = unsafe extern "C" fn(*mut Process, *mut c_void, usize) -> c_int;
 type Put = unsafe extern "C" fn(u8, *const c_char, *mut Value) -> c_int;
 type Commit = unsafe extern "C" fn() -> c_int;
 type Get = unsafe extern "C" fn(
@@ -37,27 +42,24 @@ type Get = unsafe extern "C" fn(
     usize,
     *mut *mut Value,
 ) -> c_int;
-type Finalize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
 
-/// A use of the PMIx library beside that of MPI: it counts them.
-pub struct Pmix {
-    own: Process,
+/// Whether the next commit has to put the key.
+static WAITS: AtomicBool = AtomicBool::new(false);
+/// Whether the key is committed.
+static PUT: AtomicBool = AtomicBool::new(false);
+
+/// The PMIx library that the MPI has loaded.
+struct Library {
+    put: Put,
+    commit: Commit,
     get: Get,
-    finalize: Finalize,
 }
 
-impl std::fmt::Debug for Pmix {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pmix").field("rank", &self.own.rank).finish_non_exhaustive()
-    }
-}
-
-impl Pmix {
-    /// Writes the own key. `None` without PMIx.
-    pub fn write() -> Option<Self> {
-        env::var_os("PMIX_NAMESPACE")?;
-        // SAFETY: a NUL-terminated name. MPI loads the same library, by the same name.
-        let library = unsafe { libc::dlopen(c"libpmix.so.2".as_ptr(), libc::RTLD_LAZY) };
+impl Library {
+    fn find() -> Option<Self> {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        // SAFETY: a NUL-terminated name; nothing is loaded that is not there.
+        let library = unsafe { libc::dlopen(c"libpmix.so.2".as_ptr(), flags) };
         if library.is_null() {
             return None;
         }
@@ -67,55 +69,69 @@ impl Pmix {
             (!address.is_null()).then_some(address)
         };
         // SAFETY: functions of these names have these types in the PMIx standard.
-        let (init, put, commit, get, finalize) = unsafe {
-            (
-                std::mem::transmute::<*mut c_void, Init>(symbol(c"PMIx_Init")?),
-                std::mem::transmute::<*mut c_void, Put>(symbol(c"PMIx_Put")?),
-                std::mem::transmute::<*mut c_void, Commit>(symbol(c"PMIx_Commit")?),
-                std::mem::transmute::<*mut c_void, Get>(symbol(c"PMIx_Get")?),
-                std::mem::transmute::<*mut c_void, Finalize>(symbol(c"PMIx_Finalize")?),
-            )
-        };
-        let mut own = Process { namespace: [0; 256], rank: 0 };
-        // SAFETY: `own` has the size of a pmix_proc_t, and there are no attributes.
-        if unsafe { init(&raw mut own, std::ptr::null_mut(), 0) } != 0 {
+        Some(unsafe {
+            Self {
+                put: std::mem::transmute::<*mut c_void, Put>(symbol(c"PMIx_Put")?),
+                commit: std::mem::transmute::<*mut c_void, Commit>(symbol(c"PMIx_Commit")?),
+                get: std::mem::transmute::<*mut c_void, Get>(symbol(c"PMIx_Get")?),
+            }
+        })
+    }
+}
+
+/// `PMIx_Commit`, which each MPI calls while it starts: puts the key beside what the MPI has put. A use of PMIx of our own before
+/// that of the MPI would do too, but PMIx 5 then lacks what the MPI asks for (openpmix pull request 3795).
+#[unsafe(no_mangle)]
+pub extern "C" fn PMIx_Commit() -> c_int {
+    let Some(library) = Library::find() else { return ERROR };
+    let puts = WAITS.swap(false, Ordering::Relaxed);
+    let mut value = Value { kind: STRING, string: c"1".as_ptr(), rest: [0; 8] };
+    // SAFETY: a NUL-terminated key, and a value that the library copies; whoever commits has initialised it.
+    let put = puts && unsafe { (library.put)(GLOBAL, KEY.as_ptr(), &raw mut value) } == 0;
+    // SAFETY: no arguments.
+    let code = unsafe { (library.commit)() };
+    if put && code == 0 {
+        PUT.store(true, Ordering::Relaxed);
+    }
+    code
+}
+
+/// The processes of this job.
+#[derive(Debug)]
+pub struct Pmix {
+    namespace: [c_char; NAMESPACE],
+}
+
+impl Pmix {
+    /// Has the own key written while the MPI starts. `None` without PMIx.
+    pub fn write() -> Option<Self> {
+        let name = env::var_os("PMIX_NAMESPACE")?;
+        let name = name.as_encoded_bytes();
+        if name.len() >= NAMESPACE {
             return None;
         }
-        let pmix = Self { own, get, finalize };
-        let mut value = Value { kind: STRING, string: c"1".as_ptr(), rest: [0; 8] };
-        // SAFETY: a NUL-terminated key, and a value that the library copies.
-        let mut code = unsafe { put(GLOBAL, KEY.as_ptr(), &raw mut value) };
-        if code == 0 {
-            // SAFETY: no arguments.
-            code = unsafe { commit() };
-        }
-        if code != 0 {
-            pmix.leave();
-            return None;
-        }
-        Some(pmix)
+        let mut namespace = [0; NAMESPACE];
+        namespace.iter_mut().zip(name).for_each(|(to, from)| *to = from.cast_signed());
+        WAITS.store(true, Ordering::Relaxed);
+        Some(Self { namespace })
     }
 
-    /// Whether each rank has written.
-    pub fn read(self, ranks: usize) -> Vec<bool> {
+    /// Whether each rank has written. `None` if the MPI has not used PMIx, or another library of it.
+    pub fn read(&self, ranks: usize) -> Option<Vec<bool>> {
+        if !PUT.load(Ordering::Relaxed) {
+            return None;
+        }
+        let library = Library::find()?;
         let written = |rank: usize| {
-            let other = Process { namespace: self.own.namespace, rank: rank as u32 };
+            let other = Process { namespace: self.namespace, rank: rank as u32 };
             let mut value = std::ptr::null_mut();
             // SAFETY: the process and the key live until the call returns; it sets `value` where it returns 0. That
             // value is never freed: a few bytes for each rank, once.
             let code = unsafe {
-                (self.get)(&raw const other, KEY.as_ptr(), std::ptr::null(), 0, &raw mut value)
+                (library.get)(&raw const other, KEY.as_ptr(), std::ptr::null(), 0, &raw mut value)
             };
             code == 0
         };
-        let all = (0..ranks).map(written).collect();
-        self.leave();
-        all
-    }
-
-    /// Ends this use; that of MPI goes on.
-    fn leave(&self) {
-        // SAFETY: it was initialised, and there are no attributes.
-        unsafe { (self.finalize)(std::ptr::null(), 0) };
+        Some((0..ranks).map(written).collect())
     }
 }
