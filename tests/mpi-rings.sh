@@ -168,17 +168,24 @@ hard() {
     printf '#!/bin/sh\nulimit -n 1024\nexec %s many\n' "$work/rules" >"$work/few"
     chmod +x "$work/few"
     runs=$work/few
-    fine
-    over
+    job 1 >"$work/said" 2>&1
     one 'there are too many communicators'
+    over
     runs=$work/rules
     echo "== a plan that differs"
     sed 's/nodes = 4.*/nodes = 4 }\n\n[routing]\npaths = 1/' "$file" >"$work/other.toml"
     on n2 "$built/tresse" apply "$work/other.toml" >/dev/null
-    fine loop
+    job 1 loop >"$work/said" 2>&1
     one 'node n2 has plan'
     on n2 "$built/tresse" withdraw >/dev/null
     on n2 "$built/tresse" apply "$file" >/dev/null
+    echo "== every rank is said to have the library, and one has it switched off"
+    MPI_OPTIONS='--bind-to none'
+    on_all="-x LD_PRELOAD=$library -x TRESSE_MPI_EVERYWHERE=1"
+    # Words, on purpose.
+    # shellcheck disable=SC2086
+    start "$file" 1 $on_all -x TRESSE_MPI=0 "$runs" loop : -np 1 $on_all "$runs" loop >"$work/said" 2>&1
+    one 'rank 0: it has switched them off'
     echo "== a firewall that drops connections to one node"
     # Those of the MPI itself are let through.
     settings='--mca btl_tcp_port_min_v4 10000 --mca btl_tcp_port_range_v4 1000'
@@ -187,7 +194,7 @@ hard() {
     on "$walled" nft 'add chain inet wall in { type filter hook input priority 0 ; }'
     on "$walled" nft 'add rule inet wall in iifname != "lo" tcp dport 32768-60999 tcp flags & (syn|ack) == syn drop'
     began=$(date +%s)
-    fine loop
+    job 1 loop >"$work/said" 2>&1
     echo "after $(($(date +%s) - began)) s, 20 communicators"
     [ $(($(date +%s) - began)) -lt 60 ]
     one 'rank [0-9]* .*connect'

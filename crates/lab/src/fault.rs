@@ -181,9 +181,9 @@ struct Commands<'a> {
     filters: String,
 }
 
-/// The commands of `tc -batch` after which a NIC neither sends nor hears, or does again. The filter is the first of all,
-/// and the sender is told of no loss: it returns `TC_ACT_STOLEN`. Who has deleted the qdisc has
-/// deleted the filter too, so it is set before it is deleted.
+/// The commands of `tc -batch` after which a NIC neither sends nor hears (`mute`), or does so again. The filter comes before all
+/// others. It returns `TC_ACT_STOLEN`, for which senders get no error, as on a real cable. It may be gone already, if
+/// somebody has deleted the qdisc, so it is set once more before it is deleted.
 fn filter(interface: &str, mute: bool) -> String {
     let mut text = format!("qdisc replace dev {interface} clsact\n");
     for hook in ["egress", "ingress"] {

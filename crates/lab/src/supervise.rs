@@ -59,7 +59,7 @@ pub(crate) fn start(
 }
 
 /// Is the supervisor of a lab: starts the daemon of every node, says so on standard output, and
-/// starts those again that end with a failure, others when [`ask`]ed to. Returns when there are no nodes any more.
+/// starts those again that end with a failure, others when [`ask`]ed to. It runs until the lab is taken down, which ends it.
 ///
 /// # Errors
 /// Another supervisor runs, or a daemon could not be started the first time: who builds the lab ends the others.

@@ -71,13 +71,12 @@ impl Context {
         };
         let room = together(job, comm, size, rank, room)?;
         let lanes = lanes(job, &rings, &members, number, rank);
-        let lanes = together(job, comm, size, rank, lanes);
-        if lanes.is_none() {
-            // Others would wait as long again.
+        let Some(lanes) = together(job, comm, size, rank, lanes) else {
+            // The next communicator would wait as long again.
             job.failed.store(true, Ordering::Relaxed);
             job.door.forget(number);
-        }
-        let lanes = lanes?;
+            return None;
+        };
         let orders: Vec<Order> =
             rings.rings.into_iter().map(|ring| Order::new(ring, rank as u32)).collect();
         let thresholds = Kind::ALL.map(|kind| job.settings.threshold(kind, rings.filling));

@@ -85,7 +85,9 @@ impl Job {
         };
         let records = exchange(real, &own, size)?;
         if let Some(why) = objection(&records) {
-            return if rank == 0 { Err(why) } else { Ok(None) };
+            // One that is off is not here to say it.
+            let says = records.iter().position(|record| record.on).unwrap_or(0);
+            return if rank == says { Err(why) } else { Ok(None) };
         }
         let door = door.map_err(|e| e.to_string())?;
         let token = records[0].token;
@@ -116,15 +118,14 @@ impl Job {
     /// # Errors
     /// The plan cannot be computed, or lacks a node.
     pub fn rings(&self, nodes: &[String]) -> Result<Rings, String> {
-        let known = || self.rings.lock().expect("nobody panics with it");
-        if let Some(rings) = known().get(nodes) {
+        let mut known = self.rings.lock().expect("nobody panics with it");
+        if let Some(rings) = known.get(nodes) {
             return Ok(rings.clone());
         }
         let plan = self.plan.get_or_init(|| {
             rings::plan(&self.settings.cluster, &self.records[self.rank].generation)
         });
         let rings = rings::rings(plan.as_ref().map_err(Clone::clone)?, nodes)?;
-        let mut known = known();
         if known.len() >= KNOWN {
             known.clear();
         }
