@@ -103,8 +103,9 @@ fn of_word(words: &[Word<'_>], source: &Source, definitions: &Definitions) -> Op
     if no_paper(words, definitions) {
         return Some(format!("{core}: no such paper in {REFERENCES}"));
     }
-    if core == "IEEE" && number(next) && !definitions.listed(&["IEEE", next]) {
-        return missing(&format!("IEEE {next}"));
+    let standard = matches!(core, "IEEE" | "MPI") && number(next);
+    if standard && !definitions.listed(&[core, next]) {
+        return missing(&format!("{core} {next}"));
     }
     let in_kernel =
         core.starts_with("Documentation/") || core.starts_with("net/") && core.ends_with(".c");
@@ -201,6 +202,7 @@ fn cited(words: &[Word<'_>], definitions: &Definitions) -> Vec<(usize, Cited)> {
         let cited = match word.core {
             "DESIGN" if next.starts_with("section") => Cited::Document(DESIGN.to_owned()),
             "RFC" | "IEEE" | "InfiniBand" | "NSDI" => Cited::Other,
+            "MPI" if number(next) => Cited::Other,
             core => match document(core) {
                 Some(path) => Cited::Document(path),
                 None => Cited::Paper(definitions.paper(core)?),

@@ -12,6 +12,7 @@ fn source(path: &str, text: &str) -> Source {
 fn faults(code: &[(&str, &str)]) -> Vec<(String, usize, String)> {
     let references = "# References\n\n## The five papers\n\n### p-mesh\n\nSections: 4.0, 4.1. Tables: 1 to 3.\n\n\
                       ## RFCs\n\n| RFC 768 |\n| Mills 1979 | W. H. Mills |\n| IEEE 802.1Q |\n\
+                      | MPI 4.0 |\n\
                       | `net/core/x.c` |\n";
     let mut sources = vec![
         source(RULES, "## K1. One\n\n## Data plane\n"),
@@ -28,7 +29,8 @@ fn faults(code: &[(&str, &str)]) -> Vec<(String, usize, String)> {
 #[test]
 fn what_is_defined_is_no_fault() {
     let text = "//! Rule K1 (DESIGN sections 7 and 7a; RFC 768, section 3; p-mesh, section\n\
-                //! 4.1 and table 3). K1's (Mills 1979). IEEE 802.1Q table 8-2; `net/core/x.c`.\n\
+                //! 4.1 and table 3). K1's (Mills 1979). IEEE 802.1Q table 8-2; MPI 4.0,\n\
+                //! section 6.13; `net/core/x.c`.\n\
                 //! House style, boundary 2; operator guide, \"Watched\n\
                 //! paths\"; docs/kernel-rules.md, \"Data plane\". On 24 November 2026.\n";
     let more = "# RFCs 768 and 768, RFC768, RFC-768; p-mesh, section 4.1\n";
@@ -57,6 +59,7 @@ fn what_is_not_defined_is_named_with_its_line() {
         ("// (Todd 1985)", "Todd 1985: not in docs/references.md"),
         ("// Todd et al., 1985", "Todd 1985: not in docs/references.md"),
         ("// IEEE 802.2", "IEEE 802.2: not in docs/references.md"),
+        ("// MPI 4.1, section 6.13", "MPI 4.1: not in docs/references.md"),
         ("// net/core/y.c", "net/core/y.c: not in docs/references.md"),
         ("// house style, boundary 3", "boundary 3: not in CONTRIBUTING.md"),
         ("// operator guide, \"No\"", "\"No\": no such heading in docs/operator-guide.md"),
