@@ -15,7 +15,7 @@ mod wire;
 pub type Target = fn(&[u8]);
 
 /// All fuzz targets: the name and function of each, sorted by name.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("announcement", wire::announcement),
     ("bfd", tressed::fuzz::bfd),
     ("broadcast", wire::broadcast),
@@ -28,6 +28,7 @@ pub const TARGETS: [(&str, Target); 18] = [
     ("lldp", wire::lldp),
     ("lock", |bytes| files::lock(text(bytes))),
     ("mib", files::mib),
+    ("mpi", tresse_mpi::fuzz::mpi),
     ("netlink", tressed::fuzz::netlink),
     ("pasted", |bytes| files::pasted(text(bytes))),
     ("probe", tresse_probe::fuzz::probe),

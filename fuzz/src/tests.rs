@@ -54,7 +54,7 @@ macro_rules! replays {
 }
 
 replays! {
-    announcement bfd broadcast cluster config control engine forward lfts lldp lock mib netlink pasted probe records ring state
+    announcement bfd broadcast cluster config control engine forward lfts lldp lock mib mpi netlink pasted probe records ring state
 }
 
 #[test]

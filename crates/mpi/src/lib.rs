@@ -15,6 +15,7 @@ mod collective;
 mod context;
 mod exports;
 mod flow;
+pub mod fuzz;
 mod job;
 mod layout;
 mod order;

@@ -42,7 +42,9 @@ pub struct Name {
 }
 
 impl Name {
-    fn encode(self) -> [u8; 16] {
+    /// The bytes of the table above.
+    #[must_use]
+    pub fn encode(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.comm.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.ring.to_le_bytes());
@@ -50,7 +52,11 @@ impl Name {
         bytes
     }
 
-    fn read(stream: &mut impl Read) -> io::Result<Self> {
+    /// Reads the bytes of the table above.
+    ///
+    /// # Errors
+    /// Those of `stream`, which may end before.
+    pub fn read(stream: &mut impl Read) -> io::Result<Self> {
         let mut bytes = [0; 16];
         stream.read_exact(&mut bytes)?;
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[at + k]));

@@ -83,10 +83,12 @@ pub enum WireError {
 }
 
 /// Bytes of a header.
-const HEADER: usize = 24;
+pub const HEADER: usize = 24;
 
 impl Header {
-    fn encode(&self) -> [u8; HEADER] {
+    /// The bytes of the table above.
+    #[must_use]
+    pub fn encode(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&self.number.to_le_bytes());
         bytes[4] = self.kind;

@@ -51,7 +51,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("tests", &["tresse", "tressed"]),
-    ("fuzz", &["tressed", "ring", "mapping", "probe"]),
+    ("fuzz", &["tressed", "ring", "mapping", "probe", "mpi"]),
     ("namespace", &[]),
     ("structure", &[]),
     ("documents", &[]),
