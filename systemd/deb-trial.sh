@@ -7,6 +7,7 @@ set -eu
 exec 2>&1
 
 . /usr/lib/tresse-trial-words
+waits() { tresse status --json | jq -e '.generation == null and .fault == null'; }
 in_sync() { tresse status --json | jq -e '.in_sync and .fault == null and .node == "n0"'; }
 # Everything in the kernel that a network is made of, without what counts time.
 network() {
@@ -47,7 +48,12 @@ dpkg -L tresse | grep -qx /usr/lib/libtresse_mpi.so || bad "the package has no l
 dpkg -L tresse | grep -qx /usr/share/doc/tresse/docs/index.md || bad "the package has no documents"
 man -w tressed >/dev/null 2>&1 || [ ! -x /usr/bin/man ] || bad "no manual page"
 
-cat >/etc/tresse/cluster.toml <<'FILE'
+# As the README says: the daemon first, which waits; then the plan, which stays.
+systemctl enable --now tressed || bad "does not start"
+until_seen waits || bad "does not wait for a plan"
+network >/waiting
+diff /found /waiting || bad "the daemon changes the network before it has a plan"
+cat >/root/cluster.toml <<'FILE'
 [fabric]
 name = "trial"
 topology = { kind = "ring", nodes = 3 }
@@ -55,8 +61,18 @@ topology = { kind = "ring", nodes = 3 }
 name = "n0"
 nics = [{ name = "p0", mac = "02:00:00:00:00:00" }, { name = "p1", mac = "02:00:00:00:00:01" }]
 FILE
-systemctl start tressed || bad "does not start"
+tresse apply /root/cluster.toml || [ $? = 5 ] || bad "tresse apply"
 until_seen in_sync || bad "is not in sync"
+systemctl restart tressed || bad "does not start again"
+until_seen in_sync || bad "has lost its plan"
+tresse wait --peers 0 --timeout 20 || bad "tresse wait"
+tresse paths | grep -q '^n0 -> n1' || bad "tresse paths does not know the plan in force"
+mkdir -p /etc/systemd/system/tresse-wait-online.service.d
+printf '[Service]\nExecStart=\nExecStart=/usr/bin/tresse wait --timeout 2\n' \
+    >/etc/systemd/system/tresse-wait-online.service.d/trial.conf
+systemctl daemon-reload
+systemctl start tresse-wait-online && bad "nobody else is there, and it is waited for nobody"
+[ "$(systemctl show --property=ConditionResult --value tresse-wait-online)" = yes ] || bad "nothing is waited for"
 ip route | grep -qE 'proto (78|tresse)' || bad "no routes"
 network >/before
 pid=$(systemctl show --property=MainPID --value tressed)
@@ -72,13 +88,11 @@ kill "$monitor"
 network >/after
 diff /before /after || bad "the upgrade changes the network"
 ! grep -E 'proto (78|tresse)|p[01]' /monitored || bad "the upgrade touched the kernel"
-[ -s /etc/tresse/cluster.toml ] || bad "the upgrade loses the cluster file"
 
 dpkg -r tresse || bad "dpkg -r"
 network >/removed
 diff /found /removed || bad "removing leaves something"
 [ -s /etc/tresse/tressed.toml ] || bad "removing takes the configuration"
-rm /etc/tresse/cluster.toml
 dpkg -P tresse || bad "dpkg -P"
 for path in /etc/tresse /var/lib/tresse /usr/share/doc/tresse /usr/lib/systemd/system/tressed.service; do
     [ ! -e "$path" ] || bad "purging leaves $path"

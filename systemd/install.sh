@@ -123,7 +123,8 @@ Installed; nothing was started. Once, as root:
   systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload
   systemctl restart systemd-modules-load && udevadm control --reload
   networkctl reload    # or: nmcli general reload; whichever manages this host
-Then put the cluster file in /etc/tresse/cluster.toml and: systemctl enable --now tressed
+Then: systemctl enable --now tressed, which changes no network before `tresse up`, `tresse rollout` or a
+cluster file in /etc/tresse/cluster.toml brings a plan
 NEXT
 }
 

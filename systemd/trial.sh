@@ -15,6 +15,9 @@ answers() {
         tresse status --json | jq -e '.fault | contains("the kernel has no 802.1Q")'
     fi
 }
+waits() {
+    [ "$(property ActiveState)" = active ] && tresse status --json | jq -e '.generation == null and .fault == null'
+}
 anew() { [ "$(property NRestarts)" = "$1" ] && [ "$(property ActiveState)" = active ]; }
 
 ip link add eth0 address 02:00:00:00:00:01 type veth peer name sw0
@@ -25,6 +28,13 @@ if ip link add link eth0 name probe type vlan id 9 2>/dev/null; then
     ip link del probe
     vlans=yes
 fi
+# A hang is found sooner here.
+mkdir -p /etc/systemd/system/tressed.service.d
+printf '[Service]\nWatchdogSec=3s\nRestartSec=100ms\n' >/etc/systemd/system/tressed.service.d/trial.conf
+systemctl daemon-reload
+
+systemctl enable --now tressed || bad "does not start"
+until_seen waits || bad "does not wait for a plan where there is no cluster file"
 cat >/etc/tresse/cluster.toml <<'FILE'
 [fabric]
 name = "trial"
@@ -45,12 +55,7 @@ nics = [{ name = "eth0", mac = "02:00:00:00:00:01", switch = "s0", port = 1 }]
 name = "n1"
 nics = [{ name = "eth0", mac = "02:00:00:00:00:02", switch = "s0", port = 2 }]
 FILE
-# A hang is found sooner here.
-mkdir -p /etc/systemd/system/tressed.service.d
-printf '[Service]\nWatchdogSec=3s\nRestartSec=100ms\n' >/etc/systemd/system/tressed.service.d/trial.conf
-systemctl daemon-reload
-
-systemctl start tressed || bad "does not start"
+systemctl reload tressed || bad "does not reload"
 until_seen answers || bad "does not answer after it said that it is ready"
 pid=$(property MainPID)
 [ "$(stat -c %U "/proc/$pid")" = tresse ] || bad "does not run as tresse"

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
+use tresse_base::hostlist;
 use tresse_base::id::NodeId;
-use tresse_base::installed::{CLUSTER_FILE, CLUSTER_VARIABLE};
+use tresse_base::installed::CLUSTER_FILE;
 use tresse_base::problem::Problems;
 use tresse_base::wiring::Wiring;
 use tresse_plan::Plan;
@@ -31,29 +32,6 @@ pub struct ClusterArgs {
     /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
     #[arg(long)]
     pub lock: Option<PathBuf>,
-}
-
-/// Arguments of the verbs that read this machine's cluster file, if no other is named.
-#[derive(Debug, Args)]
-pub struct InstalledArgs {
-    /// The cluster file.
-    #[arg(env = CLUSTER_VARIABLE, default_value = CLUSTER_FILE)]
-    file: PathBuf,
-    /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
-    #[arg(long)]
-    lock: Option<PathBuf>,
-}
-
-/// The path of this machine's cluster file.
-pub fn installed() -> PathBuf {
-    std::env::var_os(CLUSTER_VARIABLE).map_or_else(|| CLUSTER_FILE.into(), Into::into)
-}
-
-impl InstalledArgs {
-    /// The files.
-    pub fn files(&self) -> ClusterArgs {
-        ClusterArgs { file: self.file.clone(), lock: self.lock.clone() }
-    }
 }
 
 impl ClusterArgs {
@@ -160,7 +138,7 @@ fn read_up_to(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
             }
             None if path == Path::new(CLUSTER_FILE) && e.kind() == ErrorKind::NotFound => {
                 let words =
-                    format!("this machine has no {CLUSTER_FILE}\n  help: name the cluster file");
+                    format!("this machine has no plan in force and no {CLUSTER_FILE}\n  help: name the cluster file");
                 Failure::new(Code::BadFile, words)
             }
             None => unreadable(&path.display().to_string(), &e),
@@ -296,15 +274,25 @@ pub fn build_after(
     Ok(Change { plan: build(cluster, &lock, path)?, old, lock, held })
 }
 
-/// Returns the node of this name in the cluster of `file`. If there is none, the error suggests the node
-/// that may have been meant.
-pub fn node_named(cluster: &Cluster, name: &str, file: &Path) -> Result<NodeId, Failure> {
+/// How many ranges of node names an error lists.
+const MOST_RANGES: usize = 8;
+
+/// Returns the node of this name. If there is none, the error suggests the node that may have been meant.
+pub fn node_named(cluster: &Cluster, name: &str) -> Result<NodeId, Failure> {
     cluster.node_named(name).ok_or_else(|| {
-        let names = cluster.nodes.iter().map(|node| node.name.as_str());
-        let help = match (cluster.switch_named(name), tresse_base::text::nearest(name, names)) {
+        let names = || cluster.nodes.iter().map(|node| node.name.as_str());
+        let help = match (cluster.switch_named(name), tresse_base::text::nearest(name, names())) {
             (Some(_), _) => "that is a switch: name a node".to_owned(),
             (None, Some(near)) => format!("did you mean `{near}`?"),
-            (None, None) => format!("`tresse plan {}` lists all nodes", file.display()),
+            (None, None) => {
+                let names: Vec<&str> = names().collect();
+                let mut ranges = hostlist::collapse(&names);
+                if ranges.len() > MOST_RANGES {
+                    ranges.truncate(MOST_RANGES);
+                    ranges.push("and more".into());
+                }
+                format!("its nodes are {}", ranges.join(", "))
+            }
         };
         Failure::new(Code::Usage, format!("the cluster has no node `{name}`: {help}"))
     })

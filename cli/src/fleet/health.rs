@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tresse_control::{Client, FORMAT, Status};
 use tresse_health::{Report, Suspect, suspects};
+use tresse_plan::Plan;
 
 use super::nodes::FleetArgs;
 use super::said::ask;
 use crate::fail::{Code, Failure};
-use crate::input::ClusterArgs;
 use crate::output::{self, count, plain};
 
 /// How long a node may take for an answer.
@@ -41,8 +41,7 @@ struct Last<'a> {
 
 /// Asks all nodes of the file and prints the verdict: exit code 0 if all is well, 1 if something is at fault, 4 if a
 /// node did not answer, whatever else is known.
-pub fn all(args: &FleetArgs, files: &ClusterArgs, json: bool) -> Result<Code, Failure> {
-    let plan = files.plan()?;
+pub fn all(args: &FleetArgs, plan: &Plan, json: bool) -> Result<Code, Failure> {
     let nodes = args.nodes(plan.cluster())?;
     let mut fleet = args.fleet(nodes, Some(plan.cluster())).patient(PATIENCE);
     let (mut reports, mut errors) = (Vec::new(), Vec::new());
@@ -54,7 +53,7 @@ pub fn all(args: &FleetArgs, files: &ClusterArgs, json: bool) -> Result<Code, Fa
         reports.push(Report { node, said });
         errors.push(error);
     }
-    let suspects = suspects(&plan, &reports);
+    let suspects = suspects(plan, &reports);
     let silent = reports.iter().filter(|report| report.said.is_none()).count();
     let mut out = output::stdout();
     if json {
@@ -88,8 +87,7 @@ pub fn all(args: &FleetArgs, files: &ClusterArgs, json: bool) -> Result<Code, Fa
 }
 
 /// The same after a rollout, once the sessions between nodes are up or [`SETTLED`] has passed.
-pub fn settled(args: &FleetArgs, files: &ClusterArgs, json: bool) -> Result<Code, Failure> {
-    let plan = files.plan()?;
+pub fn settled(args: &FleetArgs, plan: &Plan, json: bool) -> Result<Code, Failure> {
     let mut fleet = args.fleet(args.nodes(plan.cluster())?, Some(plan.cluster()));
     let until = Instant::now() + SETTLED;
     let is_up = |status: &Status| !status.changing && status.sessions_up == status.sessions;
@@ -100,25 +98,33 @@ pub fn settled(args: &FleetArgs, files: &ClusterArgs, json: bool) -> Result<Code
         }
         std::thread::sleep(LOOK);
     }
-    all(args, files, json)
+    all(args, plan, json)
 }
 
 fn summary(out: &mut impl Write, reports: &[Report], silent: usize, fine: bool) -> io::Result<()> {
     let answered = reports.len() - silent;
     let changing = reports.iter().filter_map(|report| report.said.as_ref());
     let changing = changing.filter(|said| said.status.changing).count();
-    let watched = reports.iter().filter_map(|report| report.said.as_ref());
-    let watched = watched.filter(|said| said.status.sessions > 0).count();
+    let planned = reports.iter().filter_map(|report| report.said.as_ref());
+    let planned = planned.filter(|said| said.status.generation.is_some());
+    let (watching, blind): (Vec<_>, Vec<_>) = planned.partition(|said| said.status.sessions > 0);
     write!(out, "{answered} of {} answered", count(reports.len(), "node"))?;
     if changing > 0 {
         write!(out, ", {changing} in a change of plan")?;
     }
-    match (fine, watched) {
-        (true, 0) => {
+    match (fine, watching.len(), blind.len()) {
+        (true, 0, _) => {
             writeln!(out, "; nothing is at fault that carriers show (no paths are watched)")
         }
-        (true, _) => writeln!(out, "; nothing is at fault"),
-        (false, _) => writeln!(out),
+        (true, _, 0) => writeln!(out, "; nothing is at fault"),
+        (true, ..) => {
+            let blind = count(blind.len(), "node");
+            writeln!(
+                out,
+                "; nothing is at fault that can be seen ({blind} of them without watched paths)"
+            )
+        }
+        (false, ..) => writeln!(out),
     }
 }
 

@@ -19,7 +19,8 @@ use super::launcher::Launcher;
 use super::nodes::{FleetArgs, machine};
 use super::remedy;
 use crate::fail::{self, Code, Failure};
-use crate::input::{self, InstalledArgs};
+use crate::input;
+use crate::node::installed::InstalledArgs;
 use crate::output::{self, count, plain};
 
 /// Arguments of `tresse probe`, which measures the fabric and compares it with its plan.
@@ -68,10 +69,12 @@ struct Last<'a> {
 impl Probe {
     /// Measures, and exits with 0 if all is as planned, 1 if something is not, 4 if a node was not reached.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let files = self.cluster.files();
-        let plan = files.plan()?;
+        let plan = self.cluster.plan()?;
         let fabric = plan.cluster().name.as_str();
-        let path = self.baseline.clone().unwrap_or_else(|| files.file.with_extension("probe.json"));
+        let path = self
+            .baseline
+            .clone()
+            .unwrap_or_else(|| self.cluster.file().with_extension("probe.json"));
         let baseline = match path.exists() {
             true => {
                 let text = input::read_text(&path)?;

@@ -70,9 +70,9 @@ pub fn failure(error: ClientError, launcher: Launcher, node: &str) -> Failure {
             let help = "its log is beside the socket, in the file `log`";
             return Failure::new(Code::Unreachable, format!("{error}\n  help: {help}"));
         }
-        ClientError::TimedOut { .. } => {
-            Some(format!("`systemctl status tressed` on {node} shows whether its daemon works"))
-        }
+        ClientError::TimedOut { .. } => Some(format!(
+            "is {node} up, and can it be reached? `systemctl status tressed` there shows whether its daemon works"
+        )),
         ClientError::Unreachable { source, .. } if source.kind() == ErrorKind::NotFound => {
             Some(of_launcher(launcher).to_owned())
         }

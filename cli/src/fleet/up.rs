@@ -69,6 +69,7 @@ impl Up {
             return Err(Failure::new(Code::Usage, words));
         }
         input::accept(&plan, &files.file)?;
+        input::refuse_foreign_lock(&files.read_lock()?, plan.cluster(), &files.lock_path())?;
         if !files.lock_path().exists() {
             input::replace(&files.lock_path(), plan.lock(&Lock::default()).emit())?;
         }
@@ -85,7 +86,7 @@ impl Up {
         if code != Code::Fine {
             return Ok(code);
         }
-        health::settled(&self.fleet, &rollout.cluster, json)
+        health::settled(&self.fleet, &plan, json)
     }
 
     /// Hears who is cabled to whom, and writes it down.

@@ -100,6 +100,7 @@ impl Bugreport {
         let mut sections = vec![
             Section::new("tresse", env!("CARGO_PKG_VERSION").into()),
             self.asked("status", |client| json(client.status())),
+            self.asked("plan", |client| json(client.plan())),
             self.asked("diff", |client| json(client.diff())),
             self.asked("paths", |client| json(client.paths(None))),
             self.asked("neighbours", |client| json(client.neighbours())),

@@ -3,11 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use clap::Args;
 use tresse_base::id::NodeId;
-use tresse_base::installed::{CLUSTER_FILE, CLUSTER_VARIABLE};
 use tresse_base::units::Mac;
 use tresse_cluster::cables::{self, By, CableReport, HostInterface};
 use tresse_control::NeighbourList;
@@ -15,7 +13,7 @@ use tresse_mapping::host::interface;
 use tresse_topology::cluster::Cluster;
 
 use super::answer::Formatted;
-use super::connection::NodeArgs;
+use super::installed::InstalledArgs;
 use crate::fail::{Code, Failure};
 use crate::input;
 use crate::output::{self, plain};
@@ -24,21 +22,18 @@ use crate::output::{self, plain};
 /// file.
 #[derive(Debug, Args)]
 pub struct Cables {
-    /// The cluster file.
-    #[arg(env = CLUSTER_VARIABLE, default_value = CLUSTER_FILE)]
-    file: PathBuf,
+    #[command(flatten)]
+    cluster: InstalledArgs,
     /// Which node of the file this machine is. Default: as in the daemon's plan, else found by its MAC addresses.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    #[command(flatten)]
-    daemon: NodeArgs,
 }
 
 impl Cables {
     /// Asks the daemon, compares and prints; exits with 1 if a cable is swapped, missing or extra.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let cluster = input::read_cluster(&self.file)?;
-        let list = self.daemon.connect()?.neighbours()?;
+        let cluster = self.cluster.cluster()?;
+        let list = self.cluster.daemon.connect()?.neighbours()?;
         let node = self.which(&cluster, &list)?;
         let interfaces: Vec<HostInterface> = list.nics.iter().map(interface).collect();
         let report = cables::compare(&cluster, node, &interfaces);
@@ -55,7 +50,7 @@ impl Cables {
     /// Which node of the cluster file the daemon's machine is.
     fn which(&self, cluster: &Cluster, list: &NeighbourList) -> Result<NodeId, Failure> {
         if let Some(name) = &self.node {
-            return input::node_named(cluster, name, &self.file);
+            return input::node_named(cluster, name);
         }
         if let Some(node) = list.node.as_ref().and_then(|name| cluster.node_named(name)) {
             return Ok(node);
@@ -66,9 +61,7 @@ impl Cables {
             node.nics.iter().any(|nic| macs.contains(&nic.mac))
         };
         cluster.nodes.iter().position(has).map(NodeId::from).ok_or_else(|| {
-            let file = self.file.display();
-            let message =
-                format!("no node of {file} has a NIC of this machine: say which with --node");
+            let message = "no node of the plan has a NIC of this machine: say which with --node";
             Failure::new(Code::BadFile, message)
         })
     }

@@ -8,7 +8,7 @@ use tresse_control::{Client, DEFAULT_SOCKET};
 use crate::fail::Failure;
 
 /// Arguments of the verbs for one node: the path of the control socket of this node's daemon.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct NodeArgs {
     /// The daemon's control socket.
     #[arg(long, value_name = "PATH", env = "TRESSE_SOCKET", default_value = DEFAULT_SOCKET)]

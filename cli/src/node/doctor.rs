@@ -8,9 +8,9 @@ use serde::Serialize;
 use tresse_control::FORMAT;
 use tresse_doctor::{self as doctor, Finding, Seen, Verdict};
 
-use super::connection::NodeArgs;
+use super::installed::InstalledArgs;
 use crate::fail::{Code, Failure};
-use crate::input::{self, InstalledArgs};
+use crate::input;
 use crate::output::{self, plain};
 
 /// Arguments of `tresse doctor`, which finds what keeps the plan from working on this machine.
@@ -24,8 +24,6 @@ pub struct Doctor {
     /// Send nothing to other nodes: leave out the test of paths.
     #[arg(long)]
     local: bool,
-    #[command(flatten)]
-    daemon: NodeArgs,
 }
 
 #[derive(Serialize)]
@@ -39,20 +37,17 @@ struct Answer<'a> {
 impl Doctor {
     /// Runs all checks and prints what they found; exits with 1 if something does not work.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let files = self.cluster.files();
-        let plan = files.plan()?;
+        let plan = self.cluster.plan()?;
         let links = doctor::links().ok_or_else(|| {
             Failure::new(Code::Fault, "`ip -j link` does not run here: install iproute2")
         })?;
-        let mut daemon = self.daemon.connect();
+        let mut daemon = self.cluster.daemon.connect();
         let neighbours = daemon.as_mut().ok().and_then(|daemon| daemon.neighbours().ok());
         let node = match &self.node {
-            Some(name) => input::node_named(plan.cluster(), name, &files.file)?,
+            Some(name) => input::node_named(plan.cluster(), name)?,
             None => doctor::which(&plan, &links, neighbours.as_ref()).ok_or_else(|| {
-                let message = format!(
-                    "no node of {} has a NIC of this machine: say which with --node, or run `tresse macs`",
-                    files.file.display()
-                );
+                let message =
+                    "no node of the plan has a NIC of this machine: say which with --node, or run `tresse macs`";
                 Failure::new(Code::BadFile, message)
             })?,
         };

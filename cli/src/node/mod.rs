@@ -13,6 +13,7 @@ mod diff;
 mod doctor;
 mod drain;
 mod failures;
+pub mod installed;
 mod log;
 mod macs;
 mod monitor;

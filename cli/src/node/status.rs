@@ -8,9 +8,9 @@ use tresse_control::{GatewayLine, StateLine, Status as Answer};
 
 use super::answer::{code_of, write_operations, write_pending};
 use super::connection::NodeArgs;
+use super::installed::InstalledArgs;
 use crate::fail::{Code, Failure};
 use crate::fleet::{FleetArgs, health};
-use crate::input::{self, ClusterArgs};
 use crate::output::{self, plain};
 
 /// Arguments of `tresse status`, which shows this node's plan and whether all of it works.
@@ -18,8 +18,8 @@ use crate::output::{self, plain};
 pub struct Status {
     #[command(flatten)]
     node: NodeArgs,
-    /// Ask all nodes of this cluster file, and name the parts at fault. Default: this machine's
-    /// /etc/tresse/cluster.toml.
+    /// Ask all nodes of this cluster file, and name the parts at fault. Default: that of the plan in
+    /// force here, else /etc/tresse/cluster.toml.
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     all: Option<Option<PathBuf>>,
     #[command(flatten)]
@@ -30,8 +30,8 @@ impl Status {
     /// Asks the daemon and prints; exits with 1 on drift, a fault or another node's other plan, with 5 if something is pending.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         if let Some(file) = &self.all {
-            let file = file.clone().unwrap_or_else(input::installed);
-            return health::all(&self.fleet, &ClusterArgs { file, lock: None }, json);
+            let plan = InstalledArgs::of(file.clone(), None, self.node.clone()).plan()?;
+            return health::all(&self.fleet, &plan, json);
         }
         let status = self.node.connect()?.status()?;
         let mut out = output::stdout();
@@ -45,6 +45,7 @@ impl Status {
             && status.drift.is_empty()
             && status.fused.is_empty()
             && status.broken.is_empty()
+            && status.cut.is_empty()
             && status.others.is_empty()
             && status.foreign.is_empty()
             && status.states.iter().all(|line| line.up || line.kind != "link")

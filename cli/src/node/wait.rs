@@ -12,9 +12,9 @@ use tresse_control::FORMAT;
 use tresse_doctor as doctor;
 use tresse_plan::Plan;
 
-use super::connection::NodeArgs;
+use super::installed::InstalledArgs;
 use crate::fail::{Code, Failure};
-use crate::input::{self, InstalledArgs};
+use crate::input;
 use crate::output;
 
 /// Between two looks.
@@ -29,7 +29,7 @@ const LEAST: u32 = 64;
 pub struct Wait {
     #[command(flatten)]
     cluster: InstalledArgs,
-    /// Until so many other nodes answer; 0: until the plan is in the kernel.
+    /// Until so many other nodes answer, or all if there are fewer; 0: until the plan is in the kernel.
     #[arg(long, value_name = "N", default_value_t = 1)]
     peers: usize,
     /// Until all other nodes answer.
@@ -41,14 +41,12 @@ pub struct Wait {
     /// Which node of the file this machine is. Default: as in the daemon's plan, else found by its MAC addresses.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    #[command(flatten)]
-    daemon: NodeArgs,
 }
 
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
     format: u32,
-    /// Does this node have a plan, and the kernel all of it?
+    /// Does this node have the plan, and the kernel all of it?
     in_sync: bool,
     /// How many nodes have answered, of how many that must.
     answered: usize,
@@ -64,42 +62,75 @@ impl Wait {
             return Err(Failure::new(Code::Usage, "--timeout needs a number of seconds"));
         };
         let began = Instant::now();
-        let files = self.cluster.files();
-        let plan = files.plan()?;
-        let node = match &self.node {
-            Some(name) => Some(input::node_named(plan.cluster(), name, &files.file)?),
-            None => None,
-        };
-        let mut silent: Vec<NodeId> = (0..plan.cluster().nodes.len()).map(NodeId::from).collect();
-        let others = silent.len() - 1;
-        let wanted = if self.all { others } else { self.peers.min(others) };
+        while !self.cluster.exists() && began.elapsed() < patience {
+            std::thread::sleep(PAUSE);
+        }
+        let mut here = Here::of(self)?;
         loop {
-            let (me, in_sync) = self.own(&plan, node);
-            silent.retain(|peer| Some(*peer) != me);
-            let before = others.saturating_sub(silent.len());
+            let in_sync = here.look(self)?;
+            let others = here.plan.cluster().nodes.len() - 1;
+            let wanted = if self.all { others } else { self.peers.min(others) };
+            let before = others.saturating_sub(here.silent.len());
             if in_sync && before < wanted {
-                ask(&plan, &mut silent, wanted - before);
+                ask(&here.plan, &mut here.silent, wanted - before);
             }
-            let answered = others.saturating_sub(silent.len());
+            let answered = others.saturating_sub(here.silent.len());
             let is_done = in_sync && answered >= wanted;
             if is_done || began.elapsed() >= patience {
-                let name = |node: &NodeId| plan.cluster().node(*node).name.as_str();
-                let silent = silent.iter().map(name).collect();
+                let name = |node: &NodeId| here.plan.cluster().node(*node).name.as_str();
+                let silent = here.silent.iter().map(name).collect();
                 let answer = Answer { format: FORMAT, in_sync, answered, wanted, silent };
                 return say(&answer, is_done, json);
             }
             std::thread::sleep(PAUSE.min(patience.saturating_sub(began.elapsed())));
         }
     }
+}
 
-    /// Which node this is, as far as the daemon or the file says, and whether its part of the plan is in the kernel.
-    fn own(&self, plan: &Plan, node: Option<NodeId>) -> (Option<NodeId>, bool) {
-        let Ok(mut daemon) = self.daemon.connect() else { return (node, false) };
+/// What is known of the plan, and of who has answered.
+struct Here {
+    plan: Plan,
+    /// Which node this is, if an option says so.
+    node: Option<NodeId>,
+    /// The generation that the daemon had in force at the last look.
+    generation: Option<String>,
+    /// Nodes that have not answered yet; this one too until it is known which it is.
+    silent: Vec<NodeId>,
+}
+
+impl Here {
+    fn of(wait: &Wait) -> Result<Self, Failure> {
+        let plan = wait.cluster.plan()?;
+        let node = match &wait.node {
+            Some(name) => Some(input::node_named(plan.cluster(), name)?),
+            None => None,
+        };
+        let silent = (0..plan.cluster().nodes.len()).map(NodeId::from).collect();
+        Ok(Self { plan, node, generation: None, silent })
+    }
+
+    /// Asks the daemon whether this node's part of the plan is in the kernel, and plans anew if the plan in force is
+    /// another than before.
+    fn look(&mut self, wait: &Wait) -> Result<bool, Failure> {
+        let Ok(mut daemon) = wait.cluster.daemon.connect() else { return Ok(false) };
+        let Ok(status) = daemon.status() else { return Ok(false) };
+        if status.generation != self.generation {
+            if self.generation.is_some() && !wait.cluster.is_named() {
+                *self = Self::of(wait)?;
+            }
+            self.generation = status.generation;
+        }
         let neighbours = daemon.neighbours().ok();
-        let is_in_sync = daemon.status().is_ok_and(|s| s.in_sync && s.generation.is_some());
         let links = || doctor::links().unwrap_or_default();
-        let me = node.or_else(|| doctor::which(plan, &links(), neighbours.as_ref()));
-        (me, is_in_sync && me.is_some())
+        let me = self.node.or_else(|| doctor::which(&self.plan, &links(), neighbours.as_ref()));
+        self.silent.retain(|peer| Some(*peer) != me);
+        let is_this = match &self.generation {
+            Some(in_force) => {
+                !wait.cluster.is_named() || *in_force == self.plan.generation().to_string()
+            }
+            None => false,
+        };
+        Ok(status.in_sync && is_this && me.is_some())
     }
 }
 
@@ -140,7 +171,7 @@ fn say(answer: &Answer<'_>, is_done: bool, json: bool) -> Result<Code, Failure> 
     let Answer { answered, wanted, silent, .. } = answer;
     let message = match answer.in_sync {
         false => {
-            "this node's plan is not in the kernel: `tresse status`, `systemctl status tressed`"
+            "the plan is not in this node's kernel: `tresse status`, `systemctl status tressed`"
                 .to_owned()
         }
         true => format!(

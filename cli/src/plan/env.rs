@@ -13,7 +13,7 @@ use tresse_plan::Plan;
 use tresse_reconcile::NODE_INTERFACE;
 
 use crate::fail::{Code, Failure};
-use crate::input::{ClusterArgs, InstalledArgs};
+use crate::node::installed::InstalledArgs;
 use crate::output;
 
 /// Arguments of `tresse env`, which prints environment variables that make MPI, NCCL and others use
@@ -53,8 +53,7 @@ struct Advice {
 impl Env {
     /// Computes the plan and prints the settings.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
-        let files = self.cluster.files();
-        let advice = self.advice(&files.plan()?, &files);
+        let advice = self.advice(&self.cluster.plan()?);
         let mut out = output::stdout();
         if json {
             output::json_line(&mut out, &advice)?;
@@ -65,8 +64,9 @@ impl Env {
         Ok(Code::Fine)
     }
 
-    fn advice(&self, plan: &Plan, ClusterArgs { file, .. }: &ClusterArgs) -> Advice {
-        let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+    fn advice(&self, plan: &Plan) -> Advice {
+        let file = self.cluster.file();
+        let file = std::path::absolute(&file).unwrap_or(file);
         let told = self.library.environment(plan, &file);
         let nodes = plan.cluster().nodes.iter().map(|node| node.name.clone());
         Advice {

@@ -8,9 +8,9 @@ use tresse_control::{PathLine, SegmentLine};
 use tresse_plan::{PathView, SegmentView};
 
 use crate::fail::{Code, Failure};
-use crate::input::{self, InstalledArgs};
+use crate::input;
 use crate::node::answer::Formatted;
-use crate::node::connection::NodeArgs;
+use crate::node::installed::InstalledArgs;
 use crate::output::{self, plain};
 
 /// Arguments of `tresse paths`, which prints every path of every pair of nodes, or those of this node as they are now.
@@ -28,8 +28,6 @@ pub struct Paths {
     /// drained.
     #[arg(long, conflicts_with_all = ["file", "lock", "from"])]
     live: bool,
-    #[command(flatten)]
-    node: NodeArgs,
 }
 
 impl Paths {
@@ -38,10 +36,9 @@ impl Paths {
         if self.live {
             return self.live(json);
         }
-        let files = self.cluster.files();
-        let plan = files.plan()?;
+        let plan = self.cluster.plan()?;
         let named = |name: &Option<String>| {
-            let node = |name| input::node_named(plan.cluster(), name, &files.file);
+            let node = |name| input::node_named(plan.cluster(), name);
             name.as_deref().map(node).transpose()
         };
         let (from, to) = (named(&self.from)?, named(&self.to)?);
@@ -67,7 +64,7 @@ impl Paths {
     }
 
     fn live(&self, json: bool) -> Result<Code, Failure> {
-        let list = self.node.connect()?.paths(self.to.as_deref())?;
+        let list = self.cluster.daemon.connect()?.paths(self.to.as_deref())?;
         let mut out = output::stdout();
         for path in &list.paths {
             if json {

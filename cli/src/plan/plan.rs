@@ -52,7 +52,7 @@ impl Plan {
         if let Some(old) = change.old {
             self.compare(&mut out, &Comparison::of(&old, &plan), json)?;
         } else if let Some(name) = &self.node {
-            let node = input::node_named(plan.cluster(), name, &self.cluster.file)?;
+            let node = input::node_named(plan.cluster(), name)?;
             let slice = tresse_slice::Slice::of(&plan, node).folded();
             if json {
                 output::json_line(&mut out, &slice)?;

@@ -11,14 +11,16 @@ use tresse_health::left::{self, Left, Reached};
 use tresse_plan::{Plan, Trace as Traced, TracedPath, TracedSegment};
 
 use crate::fail::{Code, Failure};
-use crate::input::{self, ClusterArgs};
+use crate::input;
+use crate::node::connection::NodeArgs;
+use crate::node::installed::InstalledArgs;
 use crate::output;
 
 /// Arguments of `tresse trace`, which prints the paths of one pair of nodes port by port.
 #[derive(Debug, Args)]
 #[command(override_usage = "tresse trace [OPTIONS] [FILE] <FROM> <TO>")]
 pub struct Trace {
-    /// The cluster file (default: /etc/tresse/cluster.toml), the node that sends, the node that receives.
+    /// The cluster file (default: that of the plan in force here, else /etc/tresse/cluster.toml), the node that sends, the node that receives.
     #[arg(value_names = ["[FILE] FROM", "TO"], num_args = 2..=3, required = true)]
     names: Vec<String>,
     /// The lock. Default: `tresse.lock` beside the cluster file, if there is one.
@@ -27,6 +29,8 @@ pub struct Trace {
     /// Also say how it is reached without these parts: s3,n04:eth1.
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     without: Vec<String>,
+    #[command(flatten)]
+    daemon: NodeArgs,
 }
 
 /// The paths, and how the destination is reached without some parts.
@@ -86,10 +90,9 @@ impl Trace {
     /// Computes the plan and prints the paths; exits with 1 if none is left.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let (file, pair) = self.names.split_at(self.names.len() - 2);
-        let file = file.first().map_or_else(input::installed, PathBuf::from);
-        let files = ClusterArgs { file, lock: self.lock.clone() };
-        let plan = files.plan()?;
-        let named = |name: &str| input::node_named(plan.cluster(), name, &files.file);
+        let file = file.first().map(PathBuf::from);
+        let plan = InstalledArgs::of(file, self.lock.clone(), self.daemon.clone()).plan()?;
+        let named = |name: &str| input::node_named(plan.cluster(), name);
         let (from, to) = (named(&pair[0])?, named(&pair[1])?);
         if from == to {
             let name = &plan.cluster().node(from).name;

@@ -339,6 +339,23 @@ fn the_log_has_the_last_events() {
 }
 
 #[test]
+fn a_file_that_is_not_named_is_that_of_the_plan_in_force() {
+    let cluster = "[fabric]\ntopology = { kind = \"ring\", nodes = 3 }\n[[node]]\nname = \"a\"\nplace = 0\n\
+                   [[node]]\nname = \"b\"\nplace = 1\n[[node]]\nname = \"c\"\nplace = 2\n";
+    let plan = json!({ "generation": "8447dd613dfb6f99", "cluster": cluster, "lock": null });
+    let (ran, call) = ask(&["trace", "a", "c"], plan.clone());
+    assert_eq!(call["method"], "org.tresse.Node.GetPlan");
+    assert!(ran.exits(0).stdout.starts_with("a (10."));
+    let said = ask(&["paths", "--from", "zz"], plan.clone()).0.exits(2).stderr;
+    assert!(said.contains("the cluster has no node `zz`: its nodes are a, b, c"), "{said}");
+    let named = ask(&["env", "--for", "openmpi", "--json"], plan).0.exits(0).object();
+    assert_eq!(named["variables"]["TRESSE_MPI_CLUSTER"], Value::Null);
+    let wrong = json!({ "generation": "8447dd613dfb6f99", "cluster": "x", "lock": null });
+    let said = ask(&["paths"], wrong).0.exits(3).stderr;
+    assert!(said.contains("the plan in force"), "{said}");
+}
+
+#[test]
 fn paths_that_are_broken_now_are_shown() {
     let line = |rank: u32, state: &str| {
         json!({

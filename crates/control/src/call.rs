@@ -20,7 +20,7 @@ use zlink::varlink_service::Error;
 
 use crate::reply::{
     Applied, ApplyRequest, Counters, DetourList, Difference, EventList, FailureList, Introduced,
-    MonitorReply, NeighbourList, PathList, Status, Steered, Withdrawn,
+    MonitorReply, NeighbourList, PathList, PlanFiles, Status, Steered, Withdrawn,
 };
 use crate::types::{
     Alert, AroundLine, BrokenLine, CounterLine, CutLine, DetourLine, Event, ForeignLine, FusedLine,
@@ -137,6 +137,8 @@ macro_rules! methods {
 methods! {
     /// State of this node: plan, drift, failures, sessions.
     Anyone GetStatus -> Status;
+    /// The files of the plan in force, as they were applied.
+    Anyone GetPlan -> PlanFiles;
     /// Paths from this node, sorted by destination and rank.
     Anyone ListPaths { to: Option<String> } -> PathList;
     /// What is believed broken, and what that does to the paths from this node.

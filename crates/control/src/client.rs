@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 use crate::proxy::ProxyCommand;
 use crate::{
     Applied, ApplyRequest, Call, Counters, DetourList, Difference, Event, EventList, FailureList,
-    Introduced, MonitorReply, NeighbourList, NodeError, PathList, Status, Steered, WeightLine,
-    Withdrawn,
+    Introduced, MonitorReply, NeighbourList, NodeError, PathList, PlanFiles, Status, Steered,
+    WeightLine, Withdrawn,
 };
 
 /// How long to wait for the reply of a method that changes nothing.
@@ -197,6 +197,14 @@ impl Client {
     /// [`ClientError`], as for every method.
     pub fn failures(&mut self) -> Result<FailureList, ClientError> {
         self.call(&Call::ListFailures, Some(READ_TIMEOUT))
+    }
+
+    /// The files of the plan in force.
+    ///
+    /// # Errors
+    /// [`ClientError`]; a daemon of an older release does not know the method.
+    pub fn plan(&mut self) -> Result<PlanFiles, ClientError> {
+        self.call(&Call::GetPlan, Some(READ_TIMEOUT))
     }
 
     /// By which paths this node sends, where detours are used as they are needed.

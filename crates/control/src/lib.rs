@@ -17,7 +17,7 @@ pub use client::{Client, ClientError, Drain, Events, Pin, Weight};
 pub use error::NodeError;
 pub use reply::{
     Applied, ApplyRequest, Counters, DetourList, Difference, EventList, FailureList, Introduced,
-    MonitorReply, NeighbourList, PathList, Reply, Status, Steered, Withdrawn,
+    MonitorReply, NeighbourList, PathList, PlanFiles, Reply, Status, Steered, Withdrawn,
 };
 pub use types::{
     Alert, AroundLine, BroadcastLine, BrokenLine, CounterLine, CutLine, DetourLine, Event,

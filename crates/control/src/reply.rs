@@ -203,6 +203,17 @@ pub struct Difference {
     pub pending: Vec<PendingLine>,
 }
 
+/// Reply of the method GetPlan: the files of the plan in force. All are null where there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Type)]
+pub struct PlanFiles {
+    /// The plan's digest.
+    pub generation: Option<String>,
+    /// Text of the cluster file, with the wiring table that it names.
+    pub cluster: Option<String>,
+    /// Text of the lock, if there was one.
+    pub lock: Option<String>,
+}
+
 /// Reply of the method ListPaths: the planned paths from this node to other nodes, with their
 /// state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Type)]
@@ -276,6 +287,8 @@ pub struct MonitorReply {
 pub enum Reply {
     /// Of GetStatus.
     Status(Box<Status>),
+    /// Of GetPlan.
+    Plan(PlanFiles),
     /// Of ListPaths.
     Paths(PathList),
     /// Of ListFailures.
@@ -317,6 +330,7 @@ impl Serialize for Parameters<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Reply::Status(reply) => reply.serialize(serializer),
+            Reply::Plan(reply) => reply.serialize(serializer),
             Reply::Paths(reply) => reply.serialize(serializer),
             Reply::Failures(reply) => reply.serialize(serializer),
             Reply::Detours(reply) => reply.serialize(serializer),

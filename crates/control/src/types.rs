@@ -165,8 +165,17 @@ pub struct StateLine {
     pub since: Option<u64>,
     /// How often it went up or down since midnight, UTC.
     pub today: u32,
-    /// Why it is down, in words; empty if it is up.
+    /// Why it is down, in words; empty if it is up. Of a link one of the constants here.
     pub why: String,
+}
+
+impl StateLine {
+    /// A link has no carrier.
+    pub const NO_CARRIER: &str = "no carrier: its cable, or what is at the other end, has failed";
+    /// A link was set down by somebody.
+    pub const SET_DOWN: &str = "set down";
+    /// There is no link of this name.
+    pub const ABSENT: &str = "no interface of this name";
 }
 
 /// One error in a cluster file, lock file or configuration file, with its line and column.

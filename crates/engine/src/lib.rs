@@ -82,7 +82,7 @@ use std::sync::Arc;
 use tresse_base::bucket::Bucket;
 use tresse_base::id::Vid;
 use tresse_base::units::Prefix;
-use tresse_control::{Alert, OperationLine, PendingLine, Reply};
+use tresse_control::{Alert, OperationLine, PendingLine, PlanFiles, Reply};
 use tresse_reconcile::Planned;
 
 use self::adaptive::Adaptive;
@@ -292,6 +292,17 @@ impl Engine {
     #[must_use]
     pub fn current(&self) -> Option<&Arc<Prepared>> {
         self.stored.current.as_ref()
+    }
+
+    /// The reply to GetPlan: the files of the plan in force.
+    #[must_use]
+    pub fn files(&self) -> PlanFiles {
+        let current = self.current();
+        PlanFiles {
+            generation: current.map(|plan| plan.generation.clone()),
+            cluster: current.map(|plan| plan.cluster.clone()),
+            lock: current.and_then(|plan| plan.lock.clone()),
+        }
     }
 
     fn start(&mut self, now: u64, configured: Option<Box<Prepared>>, out: &mut Vec<Effect>) {

@@ -18,9 +18,9 @@ impl LinkState {
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Up => "has carrier",
-            Self::NoCarrier => "no carrier: its cable, or what is at the other end, has failed",
-            Self::Down => "set down",
-            Self::Absent => "no interface of this name",
+            Self::NoCarrier => StateLine::NO_CARRIER,
+            Self::Down => StateLine::SET_DOWN,
+            Self::Absent => StateLine::ABSENT,
         }
     }
 }

@@ -41,6 +41,14 @@ impl Dated {
     }
 }
 
+/// Are sessions of this node not up though nothing that it knows of keeps them from it? Then it is unknown which of its
+/// paths work.
+pub(crate) fn is_unwatched(status: &Status) -> bool {
+    let is_dark = status.states.iter().any(|line| line.kind == "link" && !line.up);
+    let known = !status.broken.is_empty() || !status.fused.is_empty() || is_dark;
+    status.sessions_up < status.sessions && !known && !status.changing
+}
+
 /// All that is known.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
@@ -49,8 +57,8 @@ pub(crate) struct Evidence {
     pub sound: BTreeSet<Crossing>,
     /// Nodes to which a path works.
     pub reached: BTreeSet<NodeId>,
-    /// NICs that are down, by what leaves them.
-    pub dark: BTreeMap<Crossing, Dated>,
+    /// NICs that are down, by what leaves them: since when, and why.
+    pub dark: BTreeMap<Crossing, (Dated, String)>,
     /// Nodes that did not answer.
     pub silent: BTreeSet<NodeId>,
     /// Pairs that no path joins, and pairs that one more failure may cut off.
@@ -105,8 +113,8 @@ impl Evidence {
                     crosses.extend(back.into_iter().flat_map(|path| plan.path_crossings(path)));
                     self.broken.push(BrokenPath { src, dst, crosses, dated, by: None });
                 }
-                // Without sessions nobody knows whether it works.
-                "active" | "standby" if status.sessions > 0 => {
+                // Without sessions that are up nobody knows whether it works.
+                "active" | "standby" if status.sessions_up > 0 && !is_unwatched(status) => {
                     if !status.cut.contains(&line.dst) {
                         self.reached.insert(dst);
                     }
@@ -125,7 +133,7 @@ impl Evidence {
         for line in status.states.iter().filter(|line| line.kind == "link" && !line.up) {
             // An interface may have another name than the file's: then nothing is known of its cable.
             if let Some(nic) = nics.iter().position(|nic| nic.name == line.object) {
-                self.dark.insert(Crossing::Out(src, nic), Dated::of(line));
+                self.dark.insert(Crossing::Out(src, nic), (Dated::of(line), line.why.clone()));
             }
         }
     }

@@ -7,6 +7,7 @@ use tresse_control::Status;
 use tresse_plan::Plan;
 
 use super::Report;
+use super::evidence::is_unwatched;
 use super::suspect::{Kind, Suspect};
 
 pub(crate) fn own(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
@@ -14,8 +15,10 @@ pub(crate) fn own(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
         .iter()
         .filter_map(|report| Some((report.node.as_str(), &report.said.as_ref()?.status)));
     let answers: Vec<(&str, &Status)> = answers.collect();
+    let all_answered = answers.len() == reports.len();
     let mut found = plans(plan, &answers);
     found.extend(vlans(&answers));
+    found.extend(gateways(&answers));
     for (node, status) in &answers {
         let said = |seen: String, remedy: String| {
             Suspect::new(Kind::Node, (*node).to_owned(), seen, remedy)
@@ -23,13 +26,29 @@ pub(crate) fn own(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
         if let Some(fault) = &status.fault {
             let remedy = format!("`journalctl -u tressed` on {node}");
             found.push(said(fault.clone(), remedy));
-        } else if !status.in_sync && status.generation.is_some() {
+        } else if !status.in_sync && status.generation.is_some() && !is_refused(status) {
             let remedy = format!("`tresse diff` on {node} says what; it is repaired by itself");
             found.push(said("its kernel differs from its plan".into(), remedy));
         }
-        for line in &status.drift {
-            let remedy = format!("remove it on {node}: {} {}", line.kind, line.object);
+        // The reason says what to do.
+        for line in status.drift.iter().filter(|line| line.op == "refused") {
+            let remedy =
+                format!("nobody but you can mend that; `tresse doctor` on {node} says more");
             found.push(said(line.why.clone(), remedy));
+        }
+        if all_answered && is_unwatched(status) {
+            let seen = format!(
+                "{} of {} sessions with other nodes are not up, and no failure is known: what they watch may be broken",
+                status.sessions - status.sessions_up,
+                status.sessions
+            );
+            let remedy =
+                "do all nodes have the same `bfd` and keys? Does a firewall drop UDP 3784 or 4784?";
+            found.push(said(seen, format!("{remedy} `tresse doctor` on {node}")));
+        }
+        if let Some(line) = status.pending.first().filter(|_| is_waiting(status)) {
+            let seen = format!("{} {} waits: {}", line.kind, line.object, line.why);
+            found.push(said(seen, format!("`tresse status` on {node} says what else waits")));
         }
         for line in &status.foreign {
             let seen = format!("hears another fabric at {}, from {}", line.nic, line.mac);
@@ -40,6 +59,37 @@ pub(crate) fn own(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
         }
     }
     found
+}
+
+/// Is all that differs what only an operator can mend?
+fn is_refused(status: &Status) -> bool {
+    !status.drift.is_empty() && status.drift.iter().all(|line| line.op == "refused")
+}
+
+/// Does a part of its plan wait for something that no failure explains?
+fn is_waiting(status: &Status) -> bool {
+    let is_dark = status.states.iter().any(|line| line.kind == "link" && !line.up);
+    !is_dark && !status.changing && status.broken.is_empty() && status.drift.is_empty()
+}
+
+/// Gateways that say that they have no way out.
+fn gateways(answers: &[(&str, &Status)]) -> Vec<Suspect> {
+    let mut shut: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (node, status) in answers {
+        for line in status.gateways.iter().filter(|line| line.shut) {
+            shut.entry((&line.node, &line.dst)).or_default().push(node);
+        }
+    }
+    let told = |((gateway, dst), by): ((&str, &str), Vec<&str>)| {
+        let by = collapse(&by).join(",");
+        let seen = format!(
+            "has no way out to {dst}, or had none half a minute ago, as {by} heard from it"
+        );
+        let remedy =
+            format!("`ip route` on {gateway}: is its default route there, and the NIC of it up?");
+        Suspect::new(Kind::Node, gateway.to_owned(), seen, remedy)
+    };
+    shut.into_iter().map(told).collect()
 }
 
 /// Stands for the plan of a node that has none.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::hostlist::collapse;
 use tresse_base::id::NodeId;
+use tresse_control::StateLine;
 use tresse_plan::Plan;
 use tresse_slice::watch::part::FabricParts;
 use tresse_topology::path::Crossing;
@@ -92,19 +93,46 @@ impl<'a> Search<'a> {
             }
         }
         for part in switches.into_iter().chain(dark) {
-            let ends = part.crossings.iter().filter_map(|at| evidence.dark.get(at).copied());
+            let ends = part.crossings.iter().filter_map(|at| Some(evidence.dark.get(at)?.0));
             let dated = ends.reduce(Dated::and).unwrap_or_default();
             let words = match part.kind {
-                Kind::Switch => ("none of its NICs has carrier", of_switch(&part.name)),
-                _ => ("no carrier", of_cable()),
+                Kind::Switch => ("none of its NICs has carrier".into(), of_switch(&part.name)),
+                _ => self.of_dark_cable(part),
             };
             let explained = self.take(&part.crossings);
-            self.suspect(part, &explained, dated, (words.0.into(), words.1));
+            self.suspect(part, &explained, dated, words);
             // What is dark breaks paths, whether or not they are watched.
             if let Some(seen) = self.found.last_mut() {
                 seen.pairs = seen.pairs.max(crossing(self.plan, &part.crossings));
             }
         }
+    }
+
+    /// What is seen of a cable of which an end is down, and what to do: a NIC may be at fault itself.
+    fn of_dark_cable(&self, cable: &Part) -> (String, String) {
+        for (at, (_, why)) in
+            cable.crossings.iter().filter_map(|at| self.evidence.dark.get_key_value(at))
+        {
+            let Crossing::Out(node, nic) = at else { continue };
+            let node = self.plan.cluster().node(*node);
+            let (node, nic) = (&node.name, &node.nics[*nic].name);
+            match why.as_str() {
+                StateLine::SET_DOWN => {
+                    return (
+                        format!("{nic} of {node} is set down"),
+                        format!("`ip link set {nic} up` on {node}"),
+                    );
+                }
+                StateLine::ABSENT => {
+                    let remedy = format!(
+                        "`ip link` on {node}: has its driver loaded, and has the NIC this name? `tresse macs` there prints them"
+                    );
+                    return (format!("{node} has no interface {nic}"), remedy);
+                }
+                _ => {}
+            }
+        }
+        ("no carrier".into(), of_cable())
     }
 
     fn parts_of_broken_paths(&mut self) {

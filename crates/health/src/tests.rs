@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use tresse_base::id::NodeId;
-use tresse_control::{BrokenLine, NeighbourList, PathLine, StateLine, Status};
+use tresse_control::{
+    BrokenLine, GatewayLine, NeighbourList, OperationLine, PathLine, PendingLine, StateLine, Status,
+};
 use tresse_plan::Plan;
 use tresse_slice::watch::part::FabricParts;
 use tresse_topology::path::Crossing;
@@ -25,6 +27,7 @@ fn reports(plan: &Plan, broken: &BTreeSet<Crossing>, dark: bool) -> Vec<Report> 
             generation: Some(plan.generation().to_owned()),
             in_sync: true,
             sessions: 1,
+            sessions_up: 1,
             ..Status::default()
         };
         let mut lines = Vec::new();
@@ -89,6 +92,78 @@ fn nothing_is_suspected_where_all_is_well() {
     for topology in [TORUS, RING] {
         let plan = plan(topology);
         assert_eq!(suspects(&plan, &reports(&plan, &BTreeSet::new(), true)), []);
+    }
+}
+
+/// Changes what node 0 says of itself, and returns what is suspected then.
+fn suspected(change: impl FnOnce(&mut Status)) -> Vec<Suspect> {
+    let plan = plan(RING);
+    let mut all = reports(&plan, &BTreeSet::new(), true);
+    change(&mut all[0].said.as_mut().unwrap().status);
+    suspects(&plan, &all)
+}
+
+#[test]
+fn what_a_node_refuses_is_told_once_with_the_remedy_that_it_gives() {
+    let why = "NIC eth1 has MTU 1400, the plan needs 1500: raise it";
+    let line = |op: &str, why: &str| OperationLine {
+        op: op.into(),
+        kind: "foreign".into(),
+        object: "eth1".into(),
+        why: why.into(),
+    };
+    let found = suspected(|status| {
+        status.in_sync = false;
+        status.drift = vec![line("refused", why)];
+    });
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].seen, why);
+    assert!(found[0].remedy.contains("`tresse doctor` on n0"), "{found:?}");
+    // Objects of the plan that wait for their repair are nothing to remove.
+    let found = suspected(|status| {
+        status.in_sync = false;
+        status.drift = vec![line("add", "10.77.0.2/32 is missing")];
+    });
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].remedy.contains("by itself"), "{found:?}");
+}
+
+#[test]
+fn sessions_that_never_came_up_vouch_for_nothing() {
+    let found = suspected(|status| status.sessions_up = 0);
+    assert_eq!(objects(&found), [(Kind::Node, "n0")]);
+    assert!(found[0].seen.contains("1 of 1 sessions"), "{found:?}");
+    assert_eq!(suspected(|status| (status.sessions_up, status.changing) = (0, true)), []);
+}
+
+#[test]
+fn a_gateway_without_a_way_out_and_what_waits_are_told() {
+    let gateway = GatewayLine {
+        dst: "0.0.0.0/0".into(),
+        node: "n3".into(),
+        reached: true,
+        shut: true,
+        used: false,
+    };
+    let found = suspected(|status| status.gateways = vec![gateway]);
+    assert_eq!(objects(&found), [(Kind::Node, "n3")]);
+    assert!(found[0].seen.contains("no way out"), "{found:?}");
+    let line = PendingLine { kind: "sysctl".into(), object: "x".into(), why: "no file".into() };
+    let found = suspected(|status| status.pending = vec![line]);
+    assert_eq!(objects(&found), [(Kind::Node, "n0")]);
+    assert!(found[0].seen.contains("sysctl x waits"), "{found:?}");
+}
+
+#[test]
+fn a_nic_that_is_set_down_or_absent_is_no_cable_to_replace() {
+    for (why, word) in [(StateLine::SET_DOWN, "set down"), (StateLine::ABSENT, "no interface")] {
+        let found = suspected(|status| {
+            let link = &mut status.states[0];
+            (link.up, link.why) = (false, why.into());
+        });
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].kind == Kind::Cable && found[0].seen.contains(word), "{found:?}");
+        assert!(!found[0].remedy.contains("replace"), "{found:?}");
     }
 }
 

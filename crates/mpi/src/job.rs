@@ -123,7 +123,8 @@ impl Job {
             return Ok(rings.clone());
         }
         let plan = self.plan.get_or_init(|| {
-            rings::plan(&self.settings.cluster, &self.records[self.rank].generation)
+            let Settings { cluster, socket, .. } = &self.settings;
+            rings::plan(cluster.as_deref(), socket, &self.records[self.rank].generation)
         });
         let rings = rings::rings(plan.as_ref().map_err(Clone::clone)?, nodes)?;
         if known.len() >= KNOWN {

@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 
 use tresse_base::id::NodeId;
+use tresse_base::installed::CLUSTER_FILE;
+use tresse_control::{Client, PlanFiles};
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 use tresse_ring::order::{RingOrder, filling};
@@ -46,33 +48,58 @@ impl Rings {
     }
 }
 
-/// Plans the cluster file and the lock beside it, as the daemons do.
+/// The plan that the daemons have in force: of the files that the one at `socket` was given, or of `file` and the lock beside
+/// it.
 ///
 /// # Errors
-/// The file or the lock cannot be read or planned, or gives another generation than the daemons have.
-pub fn plan(file: &Path, generation: &str) -> Result<Plan, String> {
-    let read =
-        |path: &Path| fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
-    let beside = |wiring: &str| read(&file.with_file_name(wiring));
-    let text = tresse_cluster::with_wiring(read(file)?, beside)?;
-    let cluster = tresse_cluster::parse(&text, &file.display().to_string())
-        .map_err(|_| format!("`tresse check {}` says what is wrong with it", file.display()))?;
-    let path = file.with_file_name("tresse.lock");
-    let lock = match fs::read_to_string(&path) {
-        Ok(text) => Lock::parse(&text).map_err(|e| format!("{}: {e}", path.display()))?,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Lock::default(),
-        Err(e) => return Err(format!("{}: {e}", path.display())),
+/// There are no such files, they cannot be read or planned, or they give another generation than the daemons have.
+pub fn plan(file: Option<&Path>, socket: &Path, generation: &str) -> Result<Plan, String> {
+    let Texts { name, cluster, lock } = match file {
+        Some(file) => Texts::of_file(file)?,
+        None => Texts::in_force(socket)?,
     };
-    let plan = Plan::build_with(cluster, &lock)
-        .map_err(|e| format!("`tresse check {}`: {e}", file.display()))?;
-    let own = plan.generation().to_string();
-    if own != generation {
+    let cluster = tresse_cluster::parse(&cluster, &name)
+        .map_err(|_| format!("`tresse check {name}` says what is wrong with it"))?;
+    let lock = lock.map_or(Ok(Lock::default()), |lock| Lock::parse(&lock));
+    let lock = lock.map_err(|e| format!("the lock of {name}: {e}"))?;
+    let plan = Plan::build_with(cluster, &lock).map_err(|e| format!("{name}: {e}"))?;
+    if plan.generation() != generation {
         return Err(format!(
-            "{} gives plan {own}, and the daemons have {generation}: TRESSE_MPI_CLUSTER names another file",
-            file.display()
+            "{name} gives plan {}, and the daemons had {generation} when the job began",
+            plan.generation()
         ));
     }
     Ok(plan)
+}
+
+/// The texts of which a plan is made.
+struct Texts {
+    /// What messages call the cluster file.
+    name: String,
+    cluster: String,
+    lock: Option<String>,
+}
+
+impl Texts {
+    fn of_file(file: &Path) -> Result<Self, String> {
+        let read =
+            |path: &Path| fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
+        let beside = |wiring: &str| read(&file.with_file_name(wiring));
+        let cluster = tresse_cluster::with_wiring(read(file)?, beside)?;
+        let lock = file.with_file_name("tresse.lock");
+        let lock = if lock.exists() { Some(read(&lock)?) } else { None };
+        Ok(Self { name: file.display().to_string(), cluster, lock })
+    }
+
+    /// A daemon of an older release does not give its files: then those are taken that it was configured with.
+    fn in_force(socket: &Path) -> Result<Self, String> {
+        match Client::connect(socket).and_then(|mut client| client.plan()) {
+            Ok(PlanFiles { cluster: Some(cluster), lock, .. }) => {
+                Ok(Self { name: "the plan in force".into(), cluster, lock })
+            }
+            _ => Self::of_file(Path::new(CLUSTER_FILE)),
+        }
+    }
 }
 
 /// The rings of ranks on these nodes, by name.

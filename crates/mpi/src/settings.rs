@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use tresse_base::installed::CLUSTER_FILE;
 use tresse_control::DEFAULT_SOCKET;
 
 /// The kinds of collectives that go over rings.
@@ -69,8 +68,8 @@ pub struct Settings {
     /// `TRESSE_MPI_BOTH_WAYS`: bytes below which a broadcast over opposite rings goes to half of the ranks by each.
     /// `None`: what fills a ring.
     pub both_ways: Option<u64>,
-    /// `TRESSE_MPI_CLUSTER`: the cluster file.
-    pub cluster: PathBuf,
+    /// `TRESSE_MPI_CLUSTER`: the cluster file. `None`: that of the plan in force.
+    pub cluster: Option<PathBuf>,
     /// `TRESSE_SOCKET`: the daemon's control socket.
     pub socket: PathBuf,
 }
@@ -108,17 +107,15 @@ impl Settings {
             let name = format!("TRESSE_MPI_{}", kind.name().to_uppercase());
             *threshold = bytes(&name)?.or(all);
         }
-        let path = |name: &str, default: &str| {
-            PathBuf::from(variable(name).unwrap_or_else(|| default.to_owned()))
-        };
+        let path = |name: &str| variable(name).filter(|it| !it.is_empty()).map(PathBuf::from);
         Ok(Self {
             on: flag("TRESSE_MPI", true)?,
             everywhere: flag(EVERYWHERE, false)?,
             report: flag("TRESSE_MPI_REPORT", false)?,
             thresholds,
             both_ways: bytes("TRESSE_MPI_BOTH_WAYS")?,
-            cluster: path("TRESSE_MPI_CLUSTER", CLUSTER_FILE),
-            socket: path("TRESSE_SOCKET", DEFAULT_SOCKET),
+            cluster: path("TRESSE_MPI_CLUSTER"),
+            socket: path("TRESSE_SOCKET").unwrap_or_else(|| DEFAULT_SOCKET.into()),
         })
     }
 
@@ -131,7 +128,7 @@ impl Settings {
             report: false,
             thresholds: [None; 6],
             both_ways: None,
-            cluster: PathBuf::new(),
+            cluster: None,
             socket: PathBuf::new(),
         }
     }

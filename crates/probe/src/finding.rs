@@ -189,8 +189,11 @@ impl Judge<'_> {
 
     fn silent(&self) -> String {
         let reached = match self.target.kind {
-            Kind::Cable => "the cable is broken, or leads elsewhere: `tresse cables --all`",
-            _ => "the path is broken",
+            Kind::Cable => {
+                let node = &self.plan.cluster().node(self.target.a.node).name;
+                format!("the cable is broken, or leads elsewhere: `tresse cables` on {node}")
+            }
+            _ => "the path is broken".to_owned(),
         };
         format!("no answer came: {reached}; `tresse status --all` names what is at fault")
     }

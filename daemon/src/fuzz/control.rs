@@ -187,6 +187,7 @@ fn answer(engine: &mut Engine, Request { call, answer }: Request) {
     let call = if call == Call::Reload { Call::Diff } else { call };
     let reply = match call {
         Call::GetStatus => Ok(Reply::Status(Box::new(engine.status(0)))),
+        Call::GetPlan => Ok(Reply::Plan(engine.files())),
         Call::ListPaths { to } => engine.paths(to.as_deref()).map(Reply::Paths),
         Call::ListFailures => engine.failures(0, 0).map(Reply::Failures),
         Call::ListNeighbours => {

@@ -33,6 +33,7 @@ impl Daemon {
     fn answer_now(&mut self, Request { call, answer }: Request) {
         let reply = match call {
             Call::GetStatus => Ok(Reply::Status(Box::new(self.status()))),
+            Call::GetPlan => Ok(Reply::Plan(self.engine.files())),
             Call::ListPaths { to } => self.engine.paths(to.as_deref()).map(Reply::Paths),
             Call::ListFailures => self.engine.failures(self.now(), unix_ms()).map(Reply::Failures),
             Call::ListDetours => self.engine.detours().map(Reply::Detours),
@@ -135,6 +136,10 @@ impl Daemon {
             Ok(None) => Ok((keys, None)),
             Ok(Some(texts)) => Ok((keys, Some((texts, self.identity()?)))),
             Err(RunError::Plan(error)) => Err(error),
+            // The plan came by `tresse up` or a rollout: it stays, and the keys are read.
+            Err(error) if self.lacks_cluster_file(&error) && self.engine.current().is_some() => {
+                Ok((keys, None))
+            }
             Err(other) => Err(internal(chain(&other))),
         });
         match read {
@@ -154,7 +159,7 @@ impl Daemon {
                 }
             }
             Ok((_, None)) => {
-                let none = "tressed.toml names no cluster file: set `cluster`";
+                let none = "tressed.toml names no cluster file that exists: set `cluster`";
                 self.reloaded(Err(internal(none.into())), answer);
             }
             Err(error) => self.reloaded(Err(error), answer),

@@ -24,6 +24,7 @@ mod sampling;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -313,11 +314,22 @@ impl Daemon {
         match self.configured() {
             Ok(configured) => Ok(configured.map(Box::new)),
             Err(error) if self.engine.current().is_some() => {
+                // As after `tresse up`, or a rollout from another machine.
+                if self.lacks_cluster_file(&error) {
+                    tracing::info!("there is no cluster file: the stored plan is used");
+                    return Ok(None);
+                }
                 tracing::warn!(%error, "the configured plan has errors: the stored plan is used");
                 Ok(None)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Is the error that the configured cluster file does not exist?
+    fn lacks_cluster_file(&self, error: &RunError) -> bool {
+        let RunError::Config(ConfigError::Read { path, error }) = error else { return false };
+        error.kind() == ErrorKind::NotFound && Some(path) == self.config.cluster.as_ref()
     }
 
     /// The configured plan, if the configuration names a cluster file.

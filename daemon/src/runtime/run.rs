@@ -70,7 +70,13 @@ impl Daemon {
         self.neighbours.listen(period);
 
         self.detector.start(self.config.bfd, &self.keys);
-        let configured = self.planned()?;
+        let configured = match self.planned() {
+            Err(error) if self.lacks_cluster_file(&error) => {
+                tracing::warn!(%error, "there is no plan: `tresse up` or `tresse apply` installs one");
+                None
+            }
+            planned => planned?,
+        };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         self.publish(Alert::Info, "started".into(), String::new(), format!("tressed {version}"));
         self.step(Input::Start { configured });

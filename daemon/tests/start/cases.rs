@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use libtest_mimic::Trial;
 use tempfile::TempDir;
-use tresse_control::Client;
+use tresse_control::{ApplyRequest, Client};
 use tresse_namespace::{eventually, trial};
 
 /// Two switches with a node each; its NICs are nowhere.
@@ -26,6 +26,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("a_state_directory_serves_one_daemon_at_a_time", &[], one_at_a_time),
         trial("a_state_directory_that_keeps_nothing_is_refused_at_start", &[], unusable),
+        trial("a_plan_may_come_later_than_the_daemon", &[], later),
         trial("once_exits_with_5_where_a_nic_is_absent", &[], absent),
         trial("once_installs_nothing_after_a_withdrawal", &[], withdrawn),
     ]
@@ -113,6 +114,26 @@ fn unusable() {
     let file = home.path().join("file");
     fs::write(&file, "").unwrap();
     refused(&home.once(&format!("state_dir = {file:?}\n")), 1, &[file.to_str().unwrap()]);
+}
+
+/// As after the package is installed: the configuration names a cluster file that is not there.
+fn later() {
+    let home = Home::new();
+    let file = home.path().join("cluster.toml");
+    let configured = format!("cluster = {file:?}\n");
+    refused(&home.once(&configured), 3, &[file.to_str().unwrap()]);
+    let daemon = home.daemon("daemon", &configured);
+    let client = || Client::connect(home.path().join("daemon")).unwrap();
+    assert_eq!(client().status().unwrap().generation, None);
+    assert_eq!(client().plan().unwrap().cluster, None);
+    let request = ApplyRequest { cluster: CLUSTER.into(), ..ApplyRequest::default() };
+    let generation = client().apply(&request).unwrap().generation;
+    assert!(generation.is_some());
+    drop(daemon);
+    // As after a reboot.
+    let _daemon = home.daemon("daemon", &configured);
+    let plan = client().plan().unwrap();
+    assert_eq!((plan.generation, plan.cluster.as_deref()), (generation, Some(CLUSTER)));
 }
 
 fn absent() {

@@ -58,7 +58,7 @@ fn comes_up(text: &str) {
     let took = began.elapsed();
     assert!(took < Duration::from_secs(60).mul_f64(pace::slowness()), "{took:?}");
     for node in &nodes {
-        let words = ["wait", &path, "--all", "--timeout", "20"].map(str::to_owned);
+        let words = ["wait", "--all", "--timeout", "20"].map(str::to_owned);
         let output = lab.command(node, &words).output().unwrap();
         assert!(output.status.success(), "{node}: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -36,7 +36,7 @@ impl Party {
             return Err(usage("--listen: only --launcher manual uses it".into()));
         }
         let mut names = args.fleet.nodes(plan.cluster())?;
-        let node = |name: &String| input::node_named(plan.cluster(), name, &args.cluster.file);
+        let node = |name: &String| input::node_named(plan.cluster(), name);
         for source in sources {
             node(source)?;
             if !names.contains(source) {

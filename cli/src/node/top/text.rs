@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tresse_control::Status;
+use tresse_control::{Status, waiting};
 
 use super::load::{Load, bits};
 use crate::output::{self, plain};
@@ -24,6 +24,7 @@ pub fn head(status: &Status) -> String {
 /// A line for each thing that is not as planned.
 pub fn wrong(status: &Status) -> Vec<String> {
     let lists = [
+        ("NOT REACHED by any path", &status.cut),
         ("broken paths", &status.broken),
         ("on their backup", either(&status.backup_nodes, &status.backup)),
         ("without a backup", either(&status.unprotected_nodes, &status.unprotected)),
@@ -40,7 +41,14 @@ pub fn wrong(status: &Status) -> Vec<String> {
     let fused = status.fused.iter();
     let fused = fused.map(|fused| format!("FUSED VLAN {}: {}", fused.vid, plain(&fused.why)));
     let fault = status.fault.iter().map(|fault| format!("FAULT: {}", plain(fault)));
-    lists.chain(fused).chain(fault).collect()
+    let others = status.others.iter();
+    let others = others.map(|other| format!("{} sends by ANOTHER plan", plain(&other.node)));
+    let foreign = status.foreign.iter();
+    let foreign = foreign.map(|line| format!("ANOTHER FABRIC is heard at {}", plain(&line.nic)));
+    let drift = status.drift.iter().map(|line| plain(&output::operation(line)).into_owned());
+    let waits = waiting(&status.pending);
+    let waits = waits.iter().map(|line| format!("pending {}", plain(line)));
+    lists.chain(fused).chain(fault).chain(others).chain(foreign).chain(drift).chain(waits).collect()
 }
 
 /// All of it as text, for what is no terminal.

@@ -73,7 +73,7 @@ impl Schedule {
         // Spares wait, and are no part of a pattern that names no nodes.
         let nodes = if spares.is_empty() { cluster.nodes.len() } else { wiring.pcs() };
         let wiring = &wired(cluster);
-        let messages = self.pattern.messages(cluster, nodes, self.row, &self.cluster.file)?;
+        let messages = self.pattern.messages(cluster, nodes, self.row)?;
         let name = |node: u32| cluster.node(NodeId(node)).name.as_str();
         let schedule = Phases::of(wiring, cluster.nodes.len(), &messages).map_err(|apart| {
             let Apart { from, to } = apart;

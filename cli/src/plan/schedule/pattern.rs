@@ -54,7 +54,6 @@ impl Pattern {
         cluster: &Cluster,
         nodes: usize,
         row: Option<u32>,
-        file: &Path,
     ) -> Result<Vec<(u32, u32)>, Failure> {
         let nodes = nodes as u32;
         let all = |talk: &dyn Fn(u32, u32) -> bool| {
@@ -71,7 +70,7 @@ impl Pattern {
                 let width = width(nodes, row)?;
                 Ok(all(&|a, b| a % width == b % width))
             }
-            Self::Permutation(pairs) => permutation(pairs, cluster, file),
+            Self::Permutation(pairs) => permutation(pairs, cluster),
         }
     }
 }
@@ -89,11 +88,7 @@ fn width(nodes: u32, row: Option<u32>) -> Result<u32, Failure> {
 }
 
 /// Lines FROM TO: each node sends once and receives once at most.
-fn permutation(
-    pairs: &Path,
-    cluster: &Cluster,
-    cluster_file: &Path,
-) -> Result<Vec<(u32, u32)>, Failure> {
+fn permutation(pairs: &Path, cluster: &Cluster) -> Result<Vec<(u32, u32)>, Failure> {
     let text = input::read_text(pairs)?;
     let (mut messages, mut seen) = (Vec::new(), [BTreeSet::new(), BTreeSet::new()]);
     for (line, number) in text.lines().zip(1..) {
@@ -109,9 +104,7 @@ fn permutation(
             }
             return Err(bad(format!("found {} words", words.len())));
         };
-        let node = |name| {
-            input::node_named(cluster, name, cluster_file).map_err(|error| bad(error.message))
-        };
+        let node = |name| input::node_named(cluster, name).map_err(|error| bad(error.message));
         let (from_id, to_id) = (node(from)?, node(to)?);
         if from_id == to_id {
             return Err(bad(format!("`{from}` needs no message to itself")));

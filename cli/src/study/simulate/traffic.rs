@@ -75,8 +75,7 @@ impl Simulate {
                     .ok_or_else(|| wrong("expected a percentage, such as hot-spot:5 or hot-spot:5:n03".into()))?;
                 let node = match node {
                     Some(name) => {
-                        let file = self.file.as_deref().unwrap_or(Path::new("FILE"));
-                        input::node_named(plan.cluster(), name, file)?
+                        input::node_named(plan.cluster(), name)?
                     }
                     None => NodeId(0),
                 };
