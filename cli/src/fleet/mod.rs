@@ -3,6 +3,7 @@
 pub mod differences;
 mod discover;
 pub mod everywhere;
+mod examine;
 pub mod health;
 mod launcher;
 mod nodes;

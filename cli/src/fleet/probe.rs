@@ -20,8 +20,14 @@ use super::nodes::{FleetArgs, machine};
 use super::remedy;
 use crate::fail::{self, Code, Failure};
 use crate::input;
+use crate::node::connection::NodeArgs;
 use crate::node::installed::InstalledArgs;
 use crate::output::{self, count, plain};
+
+/// Seconds of each load.
+const DEFAULT_SECONDS: u32 = 3;
+/// Less than this share of what is promised is slow.
+const DEFAULT_LEAST: f64 = 0.8;
 
 /// Arguments of `tresse probe`, which measures the fabric and compares it with its plan.
 #[derive(Debug, Args)]
@@ -31,13 +37,13 @@ pub struct Probe {
     #[command(flatten)]
     fleet: FleetArgs,
     /// Seconds of each load.
-    #[arg(long, short = 't', default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
+    #[arg(long, short = 't', default_value_t = DEFAULT_SECONDS, value_parser = clap::value_parser!(u32).range(1..=60))]
     seconds: u32,
     /// Load nothing: only loss, round trip and packet size.
     #[arg(long)]
     light: bool,
     /// The share of what is promised, or was there before, below which throughput is slow.
-    #[arg(long, default_value_t = 0.8, value_parser = share)]
+    #[arg(long, default_value_t = DEFAULT_LEAST, value_parser = share)]
     least: f64,
     /// The file of an earlier run, to compare with; written if it is not there and all is ok. Default: beside the cluster file,
     /// with `probe.json` for `toml`.
@@ -67,6 +73,13 @@ struct Last<'a> {
 }
 
 impl Probe {
+    /// Loads nothing, and compares with no earlier run but that beside the file.
+    pub fn light(file: PathBuf, fleet: FleetArgs) -> Self {
+        let cluster = InstalledArgs::of(Some(file), None, NodeArgs::default());
+        let (seconds, least) = (DEFAULT_SECONDS, DEFAULT_LEAST);
+        Self { cluster, fleet, seconds, light: true, least, baseline: None, keep: false, yes: true }
+    }
+
     /// Measures, and exits with 0 if all is as planned, 1 if something is not, 4 if a node was not reached.
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         let plan = self.cluster.plan()?;

@@ -1,7 +1,7 @@
 //! `tresse up`: from bare cables to a running fabric.
 //!
 //! ```text
-//! reach -> hear who is cabled to whom -> draft -> check -> ask -> roll out -> verdict
+//! reach -> hear who is cabled to whom -> draft -> check -> ask -> roll out -> verdict -> doctor -> measure
 //! ```
 //!
 //! The draft is written to a file. If that is there, it is taken as it is: so a run goes on where one has stopped, and a
@@ -19,8 +19,10 @@ use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 
 use super::discover::{Sources, create, draft, expand_each};
+use super::examine::examine;
 use super::health;
 use super::nodes::FleetArgs;
+use super::probe::Probe;
 use super::rollout::Rollout;
 use crate::fail::{self, Code, Failure};
 use crate::input::{self, ClusterArgs};
@@ -86,7 +88,18 @@ impl Up {
         if code != Code::Fine {
             return Ok(code);
         }
-        health::settled(&self.fleet, &plan, json)
+        let verdict = health::settled(&self.fleet, &plan, json)?;
+        let codes = [verdict, examine(&self.fleet, &plan)?, self.probe(json)];
+        Ok(codes.into_iter().find(|code| *code != Code::Fine).unwrap_or(Code::Fine))
+    }
+
+    /// Measures every cable, without load. Hosts on which that cannot be done make no fabric worse.
+    fn probe(&self, json: bool) -> Code {
+        let measured = Probe::light(self.output.clone(), self.fleet.clone()).run(json);
+        measured.unwrap_or_else(|failure| {
+            fail::say(&format!("the cables were not measured: {}", failure.message));
+            Code::Fine
+        })
     }
 
     /// Hears who is cabled to whom, and writes it down.

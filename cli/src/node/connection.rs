@@ -15,6 +15,12 @@ pub struct NodeArgs {
     socket: PathBuf,
 }
 
+impl Default for NodeArgs {
+    fn default() -> Self {
+        Self { socket: DEFAULT_SOCKET.into() }
+    }
+}
+
 impl NodeArgs {
     /// Connects.
     pub fn connect(&self) -> Result<Client, Failure> {

@@ -171,7 +171,7 @@ fn say(answer: &Answer<'_>, is_done: bool, json: bool) -> Result<Code, Failure> 
     let Answer { answered, wanted, silent, .. } = answer;
     let message = match answer.in_sync {
         false => {
-            "the plan is not in this node's kernel: `tresse status`, `systemctl status tressed`"
+            "this node's plan is not in the kernel: `tresse status`, `systemctl status tressed`"
                 .to_owned()
         }
         true => format!(

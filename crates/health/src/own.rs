@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tresse_base::hostlist::collapse;
-use tresse_control::Status;
+use tresse_control::{StateLine, Status};
 use tresse_plan::Plan;
 
 use super::Report;
@@ -115,9 +115,19 @@ fn plans(plan: &Plan, answers: &[(&str, &Status)]) -> Vec<Suspect> {
         } else {
             (format!("{names} has it, others do not"), rollout.to_owned())
         };
-        Suspect::new(Kind::Plan, generation.to_owned(), seen, remedy)
+        let since = since(answers, &nodes);
+        Suspect { since, ..Suspect::new(Kind::Plan, generation.to_owned(), seen, remedy) }
     };
     with.into_iter().map(told).collect()
+}
+
+/// Since when others have heard that one of these nodes has another plan than theirs.
+fn since(answers: &[(&str, &Status)], nodes: &[&str]) -> Option<u64> {
+    let lines = answers.iter().flat_map(|(_, status)| &status.states);
+    let of_them = |line: &&StateLine| {
+        line.kind == "plan" && !line.up && nodes.contains(&line.object.as_str())
+    };
+    lines.filter(of_them).filter_map(|line| line.since).min()
 }
 
 fn vlans(answers: &[(&str, &Status)]) -> Vec<Suspect> {
