@@ -226,7 +226,9 @@ fn fewest_vlans_are_no_more_than_known_constructions() {
         let pdor = plan(&kind, 0, Strategy::Pdor, 1).specs().len();
         most.push((kind, pdor));
     }
-    most.extend([6, 12, 24].map(|n| (TopologyShape::Clique { ports: n }, n as usize / 2 + 1)));
+    // A clique has one switch more than cables at each, and as many nodes as cables.
+    let clique = |switches: u32| TopologyShape::Clique { ports: 2 * (switches - 1) };
+    most.extend([4, 7, 12, 13, 24].map(|n| (clique(n), n as usize / 2 + 1)));
     most.push((hyperx(&[4, 4]), plan(&hyperx(&[4, 4]), 0, Strategy::Dor, 1).specs().len()));
     most.push((clos(4, 8, 1), 1));
     for (kind, most) in most {
