@@ -24,6 +24,7 @@ use crate::lock;
 use crate::lock::ports::NodePorts;
 
 pub(crate) use backup::ALL_TREES;
+pub use backup::MOST_PATHS;
 use planes::PlaneTurns;
 use turns::Turns;
 
