@@ -2,7 +2,8 @@
 # Plans of well-known families of switch fabrics, judged by tests/judge.py: load beside the optimum of a linear program
 # that HiGHS solves, VLANs beside iterated first fit on the same routes, pairs without a second path, and time. PEER_ZOO
 # names a JSON file of further fabrics, {name: {"switches": N, "cables": [[a, b], ...]}}, such as the Internet Topology
-# Zoo; of those the graphs of up to 64 switches. Fails where a plan is wrong.
+# Zoo; of graphs of more than 64 switches only `minimal` is judged, beside an equal split. Fails where a plan is wrong or lies above the
+# limits of the judge.
 set -eu
 cd "$(dirname "$0")/.."
 built=${CARGO_TARGET_DIR:-$PWD/target}/release

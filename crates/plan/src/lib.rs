@@ -22,5 +22,5 @@ pub use node_routes::{FoundRoutes, NodeRoutes};
 pub use paths::{DetourSearch, Paths, SmallMtu};
 pub use plan::*;
 pub use primaries::Primaries;
-pub use trees::Trees;
+pub use trees::{MOST_PATHS, Trees};
 pub use vids::Vids;

@@ -1,7 +1,7 @@
 //! The lock, `tresse.lock`, which stores the numbers that must not change when the cluster grows (DESIGN section 3,
-//! rule K4): the VID of each VLAN tree, the addresses of nodes and NICs, the labels, and how many nodes each switch
-//! had when the paths were balanced. This module defines the text and allocates VIDs and addresses; the caller reads and writes the
-//! file.
+//! rule K4): the VID of each VLAN tree, the addresses of nodes and NICs, the labels, how many nodes each switch
+//! had when the paths were balanced, and the numbers of its node ports. This module defines the text and allocates VIDs and
+//! addresses; the caller reads and writes the file.
 //!
 //! A number that a plan no longer uses is *retired*, so that nodes and switches that still run an older plan do not
 //! meet it with a new meaning. A retired VID is used again only for the same tree, or when no other VID is left.
@@ -16,6 +16,7 @@ mod judge;
 mod next;
 mod parse;
 pub mod place;
+pub mod ports;
 #[cfg(test)]
 mod tests;
 pub mod tree;

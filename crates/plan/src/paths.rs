@@ -58,6 +58,8 @@ pub enum DetourSearch {
         candidates: usize,
         /// Whether candidates were left out because there are too many.
         restricted: bool,
+        /// Whether some pair would use more detours than `paths` leaves it.
+        limited: bool,
     },
 }
 
@@ -165,6 +167,7 @@ impl Paths {
             congestion: found.optimum,
             candidates: found.candidates,
             restricted: found.restricted,
+            limited: found.limited,
         })
     }
 

@@ -21,8 +21,10 @@ use tresse_topology::vlan::{Role, Tree, TreeError, TreeLinks, TreeSpec};
 use tresse_topology::{Channel, Graph, Grid, Planes};
 
 use crate::lock;
+use crate::lock::ports::NodePorts;
 
 pub(crate) use backup::ALL_TREES;
+pub use backup::MOST_PATHS;
 use planes::PlaneTurns;
 use turns::Turns;
 
@@ -38,6 +40,8 @@ pub struct Trees {
     pub(crate) assignment: Assignments,
     /// The node counts that the assignment was balanced for.
     pub(crate) balance: Balance,
+    /// The numbers of the ports that lead to nodes.
+    node_ports: NodePorts,
     pub(crate) specs: Vec<TreeSpec>,
     /// Where the plan is lossless and not by up*/down* routing, whose paths are legal in any tree: the turns of backups.
     turns: Option<Turns>,
@@ -166,15 +170,20 @@ impl Trees {
         self.assignment.lanes()
     }
 
-    /// The lane of the frames between two NICs, which their ports decide: what others are on a switch does not matter.
+    /// The lane of the frames between two NICs, which the numbers of their ports decide: it stays as other nodes come and go.
     #[must_use]
     pub fn lane(&self, from: &Nic, to: &Nic) -> u32 {
         let lanes = self.assignment.lanes_at(from.switch);
         if lanes == 1 {
             return 0;
         }
-        let sum = (from.port + to.port).saturating_sub(2);
+        let sum = self.node_ports.number(from) + self.node_ports.number(to);
         SwitchDemand::lane(lanes, from.switch.0, to.switch.0, sum)
+    }
+
+    /// The numbers of the ports that lead to nodes, if some pair of switches has several lanes.
+    pub(crate) fn ports_in_use(&self) -> Option<&NodePorts> {
+        (self.lanes() > 1).then_some(&self.node_ports)
     }
 
     /// The tree that primary frames from switch `s` to switch `d` take first on a lane.

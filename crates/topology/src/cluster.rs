@@ -67,7 +67,7 @@ pub struct Switch {
     pub fdb_size: Option<u32>,
     /// Ageing time of the forwarding database in seconds; default 300.
     pub fdb_age_seconds: u32,
-    /// Whether parallel cables between the same two switches form one trunk.
+    /// The key `lag`, which this version takes and does not use: parallel cables form no trunk, and a VLAN uses one of them.
     pub lag: bool,
 }
 

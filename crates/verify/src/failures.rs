@@ -1,14 +1,17 @@
 //! Finds the effect of every single failure of a link, switch or node: the pairs of nodes that are lost
 //! because all their planned paths need the failed object.
 
+mod backups;
+mod cuts;
+
 use rayon::prelude::*;
 use serde::Serialize;
-use tresse_base::id::{LinkId, NodeId};
+use tresse_base::id::{LinkId, NodeId, SwitchId};
 use tresse_plan::Plan;
-use tresse_topology::cluster::Strategy;
 
-use super::names::pair_name;
 use super::{Finding, Survey};
+use backups::Sharing;
+use cuts::Cuts;
 
 /// How many ordered pairs of nodes are lost if one link, one switch or one node fails. A pair is lost if
 /// both its nodes still work but every planned path between them is broken.
@@ -69,53 +72,13 @@ impl Failures {
             let link = cluster.link(l.into());
             format!("{}-{}", cluster.switch(link.a.switch).name, cluster.switch(link.b.switch).name)
         };
-        if let Some((s, d)) = tally.first_sharing {
-            notes.push(Finding {
-                kind: "no-disjoint-backup",
-                object: pair_name(plan, s, d),
-                message: format!(
-                    "{} ordered pairs, this one first, have no second path that avoids every link \
-                     and switch between their own: {}",
-                    tally.sharing,
-                    why_not(plan)
-                ),
-            });
-        }
-        if let Some((s, d)) = tally.first_alone {
-            notes.push(Finding {
-                kind: "no-backup",
-                object: pair_name(plan, s, d),
-                message: format!(
-                    "{} ordered pairs, this one first, have one path, and whatever fails on it cuts them \
-                     off: {}",
-                    tally.alone,
-                    why_not(plan)
-                ),
-            });
-        }
+        notes.extend(tally.sharing.notes(plan));
         Self {
             link: Worst::of(&tally.links, link_name),
             switch: Worst::of(&tally.switches, |s| cluster.switches[s].name.clone()),
             node: Worst::of(&tally.nodes, |n| cluster.nodes[n].name.clone()),
-            pairs_without_disjoint_backup: tally.sharing,
+            pairs_without_disjoint_backup: tally.sharing.pairs(),
         }
-    }
-}
-
-/// Why pairs are left without a backup of their own, and what changes it.
-fn why_not(plan: &Plan) -> &'static str {
-    let cluster = plan.cluster();
-    if !plan.seeks_backups() {
-        "with so many switches they are not sought; `strategy = \"dor\"` or \"pdor\" has some of them on a grid"
-    } else if !cluster.kind.is_routed() && plan.specs().len() >= cluster.most_trees() {
-        "no VLAN is left for one; raise `max_vlans` of the switches, or `range` in [vlans]"
-    } else if matches!(cluster.routing.strategy, Strategy::Updown { .. } | Strategy::Transit { .. })
-    {
-        "up*/down* routing allows none; with another `root` it may"
-    } else if cluster.routing.lossless {
-        "lossless = true leaves out those with which channels could wait for each other in a circle"
-    } else {
-        "there are no cables for one that the strategy may take"
     }
 }
 
@@ -124,11 +87,7 @@ struct Tally {
     links: Vec<u64>,
     switches: Vec<u64>,
     nodes: Vec<u64>,
-    sharing: u64,
-    first_sharing: Option<(NodeId, NodeId)>,
-    /// Pairs with one path although more were asked for.
-    alone: u64,
-    first_alone: Option<(NodeId, NodeId)>,
+    sharing: Sharing,
 }
 
 impl Tally {
@@ -137,10 +96,7 @@ impl Tally {
             links: vec![0; plan.cluster().links.len()],
             switches: vec![0; plan.graph().switches()],
             nodes: vec![0; plan.cluster().nodes.len()],
-            sharing: 0,
-            first_sharing: None,
-            alone: 0,
-            first_alone: None,
+            sharing: Sharing::default(),
         }
     }
 
@@ -165,13 +121,14 @@ impl Tally {
 
     fn from_pairs(plan: &Plan) -> Self {
         let n = plan.cluster().nodes.len();
+        let cuts = Cuts::new(plan.graph());
         (0..n)
             .into_par_iter()
             .fold(
                 || Self::empty(plan),
                 |mut tally, s| {
                     for d in (0..n).filter(|d| *d != s) {
-                        tally.add_pair(plan, s.into(), d.into());
+                        tally.add_pair(plan, &cuts, s.into(), d.into());
                     }
                     tally
                 },
@@ -184,15 +141,12 @@ impl Tally {
         add(&mut self.links, &other.links);
         add(&mut self.switches, &other.switches);
         add(&mut self.nodes, &other.nodes);
-        self.sharing += other.sharing;
-        self.alone += other.alone;
-        self.first_sharing = first(self.first_sharing, other.first_sharing);
-        self.first_alone = first(self.first_alone, other.first_alone);
+        self.sharing.merge(&other.sharing);
         self
     }
 
     /// Counts a pair for every link, switch and other node that all its paths need.
-    fn add_pair(&mut self, plan: &Plan, s: NodeId, d: NodeId) {
+    fn add_pair(&mut self, plan: &Plan, cuts: &Cuts<'_>, s: NodeId, d: NodeId) {
         let graph = plan.graph();
         let mut links: Option<Vec<LinkId>> = None;
         let mut switches: Option<Vec<u32>> = None;
@@ -235,12 +189,9 @@ impl Tally {
         // Between two nodes on one switch there is nothing but that and their own NICs.
         let alone = paths.len() < 2 && ends[0] != ends[1];
         if wanted && (alone || !links.is_empty() || avoidable) {
-            self.sharing += 1;
-            self.first_sharing = first(self.first_sharing, Some((s, d)));
-        }
-        if wanted && alone {
-            self.alone += 1;
-            self.first_alone = first(self.first_alone, Some((s, d)));
+            let inner = switches.iter().filter(|s| !ends.contains(s));
+            let forced = cuts.part(plan, (s, d), &links, inner.map(|s| SwitchId(*s)));
+            self.sharing.add((s, d), alone, forced);
         }
         for node in nodes.unwrap_or_default() {
             self.nodes[node.index()] += 1;
@@ -251,13 +202,5 @@ impl Tally {
         for switch in switches {
             self.switches[switch as usize] += 1;
         }
-    }
-}
-
-/// The first of two pairs, where there are any.
-fn first(a: Option<(NodeId, NodeId)>, b: Option<(NodeId, NodeId)>) -> Option<(NodeId, NodeId)> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }

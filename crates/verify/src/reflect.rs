@@ -81,7 +81,7 @@ impl Reflect {
             throughput(busiest, worst)
         };
         let (optimum, candidates, restricted) = match plan.detour_search() {
-            DetourSearch::Found { congestion, candidates, restricted } => {
+            DetourSearch::Found { congestion, candidates, restricted, .. } => {
                 (Some(throughput(busiest, congestion)), candidates, restricted)
             }
             DetourSearch::TooManySwitches { .. } | DetourSearch::NoAnswer => (None, 0, false),
@@ -122,9 +122,17 @@ impl Reflect {
         } else if self.achieved < optimum * ENOUGH {
             let most = plan.most_detours();
             let paths = plan.cluster().routing.paths;
+            let limited = matches!(plan.detour_search(), DetourSearch::Found { limited: true, .. });
+            let reason = if limited {
+                format!("paths = {paths} leaves each pair {most} of them, more may come nearer")
+            } else {
+                format!(
+                    "paths = {paths} leaves each pair {most} of them, and more would change nothing; the rest is lost as \
+                     weights are whole numbers, that of the direct path at least 1"
+                )
+            };
             note(format!(
-                "{:.4} of a node link is reached and {optimum:.4} possible: paths = {paths} leaves \
-                 each pair {most} of them, more may come nearer",
+                "{:.4} of a node link is reached and {optimum:.4} possible: {reason}",
                 self.achieved
             ));
         }

@@ -6,6 +6,7 @@
 //! when more than a quarter of the nodes are on another switch than the counts say; and when a switch has lost its
 //! last transit node.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use sha2::{Digest, Sha256};
@@ -20,19 +21,21 @@ use crate::address::Addresses;
 /// still apply, else those of the cluster itself.
 #[must_use]
 pub fn of(cluster: &Cluster, lock: &Lock) -> Balance {
-    let now = Balance::of(cluster);
-    let kept = || {
-        let locked = lock.balance.as_ref().filter(|locked| locked.of == digest(cluster))?;
-        let counts = |name| locked.switches.get(&name).copied();
-        let counts: Vec<[u64; 2]> = names(cluster).map(counts).collect::<Option<_>>()?;
-        let [nodes, transit] = [0, 1].map(|at| counts.iter().map(|count| count[at]).collect());
-        Some(Balance { nodes, transit }).filter(|kept| kept.is_near(&now))
-    };
-    kept().unwrap_or(now)
+    kept(cluster, lock).map_or_else(|| Balance::of(cluster), |(_, counts)| counts)
 }
 
-/// Returns `balance`, the node counts per switch, in the form in which the lock stores them; `None` if the strategy
-/// does not balance its paths by node counts.
+/// What the lock stores, and its counts by switch, if they still apply.
+pub(super) fn kept<'a>(cluster: &Cluster, lock: &'a Lock) -> Option<(&'a LockedBalance, Balance)> {
+    let locked = lock.balance.as_ref().filter(|locked| locked.of == digest(cluster))?;
+    let counts = |name| locked.switches.get(&name).copied();
+    let counts: Vec<[u64; 2]> = names(cluster).map(counts).collect::<Option<_>>()?;
+    let [nodes, transit] = [0, 1].map(|at| counts.iter().map(|count| count[at]).collect());
+    let kept = Balance { nodes, transit };
+    kept.is_near(&Balance::of(cluster)).then_some((locked, kept))
+}
+
+/// Returns `balance`, the node counts per switch, in the form in which the lock stores them, without ports; `None` if the
+/// strategy does not balance its paths by node counts.
 #[must_use]
 pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     let counts =
@@ -40,6 +43,7 @@ pub fn to_lock(balance: &Balance, cluster: &Cluster) -> Option<LockedBalance> {
     depends(cluster).then(|| LockedBalance {
         of: digest(cluster),
         switches: names(cluster).zip(counts).collect(),
+        ports: BTreeMap::new(),
     })
 }
 

@@ -107,8 +107,8 @@ mod labels {
     }
 }
 
-/// The number of nodes and of transit nodes on each switch for which the paths were balanced, as the lock stores them
-/// (see [`super::balance`]).
+/// The number of nodes and of transit nodes on each switch for which the paths were balanced, and the numbers of its node
+/// ports, as the lock stores them (see [`super::balance`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedBalance {
@@ -116,6 +116,10 @@ pub struct LockedBalance {
     pub of: String,
     /// By switch: the number of nodes, and the number of transit nodes.
     pub switches: BTreeMap<String, [u64; 2]>,
+    /// By switch: its node ports by number ([`super::ports`]), where the number is not the port less 1 for as many ports as
+    /// the switch has nodes by `switches`. Locks of earlier versions have none.
+    #[serde(default)]
+    pub ports: BTreeMap<String, Vec<u32>>,
 }
 
 impl Default for Lock {

@@ -53,6 +53,13 @@ impl Lock {
             for (switch, [nodes, transit]) in &balance.switches {
                 let _ = writeln!(text, "{} = [{nodes}, {transit}]", quoted(switch));
             }
+            if !balance.ports.is_empty() {
+                text.push_str("\n[balance.ports]\n");
+            }
+            for (switch, ports) in &balance.ports {
+                let ports: Vec<_> = ports.iter().map(u32::to_string).collect();
+                let _ = writeln!(text, "{} = [{}]", quoted(switch), ports.join(", "));
+            }
         }
         if self.retired != Retired::default() {
             text.push_str("\n[retired]\n");

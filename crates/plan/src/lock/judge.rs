@@ -2,6 +2,7 @@
 //! meanings of labels. A damaged entry is an error and is never skipped: otherwise its tree would get another VID, or
 //! its label another meaning.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::content::Lock;
@@ -31,6 +32,14 @@ pub(super) fn judge(lock: &Lock, text: &str) -> Result<(), LockError> {
         if let Some((label, meaning)) = labels.iter().find(|(_, meaning)| !is_meaning(meaning)) {
             let message = format!("`{meaning}` is not `ADDRESS VID ADDRESS`");
             return Err(damaged(text, meaning, format!("labels.{node}.{label}"), message));
+        }
+    }
+    for (switch, ports) in lock.balance.iter().flat_map(|balance| &balance.ports) {
+        let mut seen = BTreeSet::new();
+        let bad = |port: &&u32| **port == 0 || !seen.insert(**port);
+        if let Some(port) = ports.iter().find(bad) {
+            let message = format!("{port} is not a port from 1 that is listed once");
+            return Err(damaged(text, switch, format!("balance.ports.{switch}"), message));
         }
     }
     Ok(())
@@ -91,6 +100,10 @@ mod tests {
             (
                 "[labels]\n\"10.77.0.1\" = { 16 = \"10.78.0.1 5000 10.78.0.6\" }",
                 "line 3: labels.10.77.0.1.16: `10.78.0.1 5000 10.78.0.6` is not `ADDRESS VID ADDRESS`",
+            ),
+            (
+                "[balance]\nof = \"\"\nswitches = {}\nports = { \"leaf0\" = [1, 5, 1] }",
+                "line 5: balance.ports.leaf0: 1 is not a port from 1 that is listed once",
             ),
         ] {
             let reported = reported(entries);

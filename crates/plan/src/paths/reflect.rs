@@ -67,10 +67,11 @@ impl Primaries {
         let sums = self.sums(&demand);
         let (mut network, candidates, restricted) = self.network(&sums);
         let Some(mut optimum) = network.optimum() else { return Detours::default() };
-        let found = DetourFigures {
+        let mut found = DetourFigures {
             optimum: optimum.congestion,
             candidates: candidates.iter().map(Vec::len).sum(),
             restricted,
+            limited: false,
         };
         let most = self.most_detours();
         let mut kept = candidates;
@@ -80,6 +81,7 @@ impl Primaries {
             if !self.keep_greatest(&mut network, &mut kept, &optimum, most, used_alone) {
                 break;
             }
+            found.limited = true;
             match network.optimum() {
                 Some(again) => optimum = again,
                 None => return Detours { found: Some(found), ..Detours::default() },

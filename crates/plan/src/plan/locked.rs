@@ -1,9 +1,9 @@
-//! Computes the lock (`tresse.lock`) that belongs to a plan: the VIDs, addresses, labels and node counts that later plans
-//! must keep.
+//! Computes the lock (`tresse.lock`) that belongs to a plan: the VIDs, addresses, labels, node counts and numbers of
+//! ports that later plans must keep.
 
 use super::{Plan, base_vlan};
 use crate::label::{self, Numbers};
-use crate::lock::{self, Lock};
+use crate::lock::{self, Lock, LockedBalance};
 use crate::vids::{borrowed, named_texts};
 
 impl Plan {
@@ -17,7 +17,9 @@ impl Plan {
             Numbers { addresses: &self.addresses, vids: &self.vids },
         );
         let next = lock.next(&self.cluster, &self.addresses, &borrowed(&named), &vids, labels);
-        let balance = lock::balance::to_lock(&self.balance, &self.cluster);
+        let ports = self.ports_in_use().map(|all| all.to_lock(&self.cluster, &self.balance));
+        let balance = lock::balance::to_lock(&self.balance, &self.cluster)
+            .map(|balance| LockedBalance { ports: ports.unwrap_or_default(), ..balance });
         Lock { base, balance, ..next }
     }
 

@@ -211,6 +211,7 @@ fn generation(paths: &Paths, numbers: Numbers<'_>, transits: &[TransitForwarding
     }
     vids.lines.iter().for_each(|vid| digest.add(vid));
     digest.add(&(&paths.balance.nodes, &paths.balance.transit));
+    paths.ports_in_use().iter().flat_map(|ports| ports.out_of_order()).for_each(|s| digest.add(&s));
     digest.add(&(&addresses.node, &addresses.nic));
     for transit in transits {
         transit.labels.values().for_each(|label| digest.add(label));

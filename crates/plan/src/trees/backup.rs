@@ -16,7 +16,7 @@ use super::blocks::blocks;
 use super::turns::Turns;
 
 /// The most paths of pairs of switches for which backups are sought one by one.
-const MOST_PATHS: usize = 1 << 21;
+pub const MOST_PATHS: usize = 1 << 21;
 /// The most pairs of switches times channels for which detours are sought that close no cycle of channels.
 const MOST_TURNS: usize = 1 << 29;
 /// The most ways in trees, of pairs of switches, that are looked at for the turns that backups take.
@@ -195,6 +195,16 @@ impl Trees {
         self.homes().len().pow(2) * self.lanes() as usize <= MOST_PATHS
     }
 
+    /// Whether trees are also woven round primaries for backups that close no circle of channels, where these must not.
+    #[must_use]
+    pub fn seeks_detours(&self) -> bool {
+        self.turns.is_none() || !self.has_too_many_turns(self.homes().len())
+    }
+
+    fn has_too_many_turns(&self, homes: usize) -> bool {
+        homes.pow(2).saturating_mul(self.graph.channels()) > MOST_TURNS
+    }
+
     /// The switches that any NIC is on.
     pub(super) fn homes(&self) -> BTreeSet<SwitchId> {
         self.cluster.nodes.iter().flat_map(|n| n.nics.iter().map(|nic| nic.switch)).collect()
@@ -234,7 +244,7 @@ impl Trees {
     /// The paths between pairs of switches that no tree has a backup for. `turns`: those that backups may take, where not
     /// all may be taken.
     fn open_paths(&self, homes: &BTreeSet<SwitchId>, mut turns: Option<&mut Turns>) -> Vec<Open> {
-        let beyond = homes.len().pow(2).saturating_mul(self.graph.channels()) > MOST_TURNS;
+        let beyond = self.has_too_many_turns(homes.len());
         let mut search = DetourSearch::new(&self.graph, self.updown_order());
         let blocks = blocks(&self.graph);
         let mut links_in = vec![0; self.graph.channels() / 2];

@@ -10,16 +10,19 @@ use tresse_topology::{Graph, Grid, Planes};
 
 use super::Trees;
 use super::planes::PlaneTurns;
+use crate::lock::ports::NodePorts;
 use crate::lock::{self, Lock};
 
 impl Trees {
     /// Lays the trees of `cluster`'s strategy, and backup trees if its pairs have several paths. Each plane has its own.
     pub(crate) fn new(cluster: Cluster, lock: &Lock) -> Result<Self, RoutingError> {
         let balance = lock::balance::of(&cluster, lock);
-        match Planes::of(&cluster) {
+        let node_ports = NodePorts::of(&cluster, lock);
+        let trees = match Planes::of(&cluster) {
             Some(planes) => Self::of_planes(cluster, planes, balance),
             None => Self::of_one_plane(cluster, balance),
-        }
+        }?;
+        Ok(Self { node_ports, ..trees })
     }
 
     /// Lays the trees where cables join all switches, or none.
@@ -35,6 +38,7 @@ impl Trees {
             grid,
             assignment: Assignments::One(assignment),
             balance,
+            node_ports: NodePorts::default(),
             specs,
             turns,
             planes,
@@ -93,6 +97,7 @@ impl Trees {
             grid: None,
             assignment: Assignments::Planes(assignment),
             balance,
+            node_ports: NodePorts::default(),
             built: specs.iter().map(|_| OnceLock::new()).collect(),
             specs,
             turns: None,

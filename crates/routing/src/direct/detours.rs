@@ -96,7 +96,8 @@ impl NodeDetours {
     ) -> Option<Self> {
         let mut optimum = network.optimum()?;
         let candidates = flows.iter().map(|flow| flow.detours.len()).sum();
-        let found = DetourFigures { optimum: optimum.congestion, candidates, restricted };
+        let congestion = optimum.congestion;
+        let mut limited = false;
         let most = |flow: &Flow| (cluster.routing.paths as usize).saturating_sub(flow.own.len());
         // The greatest shares of each pair are kept. If others then have too many, those that had a share alone remain.
         for used_alone in [false, true] {
@@ -105,6 +106,7 @@ impl NodeDetours {
             if pairs().all(|(flow, shares)| used(shares) <= most(flow)) {
                 break;
             }
+            limited = true;
             for (at, shares) in optimum.shares.iter().enumerate() {
                 let most = most(&flows[at]);
                 if used(shares) > most || used_alone {
@@ -115,6 +117,7 @@ impl NodeDetours {
         }
         let split = |(flow, shares): (&Flow, &Vec<f64>)| Some((flow.pair, flow.split(shares)?));
         let by_pair = flows.iter().zip(&optimum.shares).filter_map(split).collect();
+        let found = DetourFigures { optimum: congestion, candidates, restricted, limited };
         Some(Self { by_pair, found: Some(found) })
     }
 }

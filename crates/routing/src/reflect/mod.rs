@@ -69,6 +69,8 @@ pub struct DetourFigures {
     pub candidates: usize,
     /// Whether candidates were left out because there are too many.
     pub restricted: bool,
+    /// Whether some pair would use more detours than it may have.
+    pub limited: bool,
 }
 
 /// The largest number of switches in a fabric for which detours through reflectors are planned.

@@ -79,6 +79,21 @@ fn leaves_use_their_spines_where_nodes_limit() {
     }
 }
 
+/// The nodes of an edge switch send to all others over half as many cables as the switch has ports, which are as many as they:
+/// each carries at least what one of them sends elsewhere.
+#[test]
+fn large_fat_trees_come_near_the_bound() {
+    for k in [10, 12, 14] {
+        for strategy in [Strategy::Minimal, UPDOWN, TRANSIT] {
+            let report = verify::check(&plan(&TopologyShape::FatTree { k }, 0, strategy, 1));
+            let (each, load) = (u64::from(k / 2), report.max_link_load as f64);
+            let least = (u64::from(k).pow(3) / 4 - each) as f64;
+            assert!(load <= 1.15 * least, "{k} {strategy:?}: {load} of {least}");
+            assert!(report.violations.is_empty(), "{k} {strategy:?}: {:?}", report.violations);
+        }
+    }
+}
+
 /// Trees span, paths are shortest and take the dimensions in order, and channels depend on each other in no circle.
 fn of_dimensions(kind: &TopologyShape, strategy: Strategy) -> usize {
     let plan = plan(kind, 1, strategy, 1);
@@ -226,7 +241,9 @@ fn fewest_vlans_are_no_more_than_known_constructions() {
         let pdor = plan(&kind, 0, Strategy::Pdor, 1).specs().len();
         most.push((kind, pdor));
     }
-    most.extend([6, 12, 24].map(|n| (TopologyShape::Clique { ports: n }, n as usize / 2 + 1)));
+    // A clique has one switch more than cables at each, and as many nodes as cables.
+    let clique = |switches: u32| TopologyShape::Clique { ports: 2 * (switches - 1) };
+    most.extend([4, 7, 12, 13, 24].map(|n| (clique(n), n as usize / 2 + 1)));
     most.push((hyperx(&[4, 4]), plan(&hyperx(&[4, 4]), 0, Strategy::Dor, 1).specs().len()));
     most.push((clos(4, 8, 1), 1));
     for (kind, most) in most {

@@ -12,6 +12,7 @@ mod families;
 mod growth;
 mod lines;
 mod mptcp;
+mod node_ports;
 mod planes;
 mod published;
 mod reflect;

@@ -80,6 +80,32 @@ fn each_detour_adds_a_link() {
     }
 }
 
+/// What more paths do not bring, no note promises.
+#[test]
+fn more_detours_are_advised_only_where_they_are_used() {
+    let group = "[[demand]]\nfrom = \"s[00-03]\"\nto = \"s[04-07]\"\n";
+    let dragonfly = |paths: u32| {
+        let text = format!(
+            "[fabric]\ntopology = {{ kind = \"dragonfly\", groups = 9, routers = 4, global = 2 }}\n\
+             [routing]\nstrategy = \"transit\"\npaths = {paths}\nreflect = true\n{group}"
+        );
+        tresse_verify::check(&plan(&text))
+    };
+    let said = |report: &Report| {
+        let notes = report.notes.iter().filter(|note| note.kind == "reflect");
+        notes.map(|note| note.message.clone()).collect::<String>()
+    };
+    let [few, many] = [3, 12].map(dragonfly);
+    assert!(near(reflect(&few).achieved, reflect(&many).achieved));
+    assert!(reflect(&few).achieved < reflect(&few).optimum.unwrap() - 1e-3);
+    for report in [few, many] {
+        let said = said(&report);
+        assert!(said.contains("more would change nothing"), "{said}");
+    }
+    let limited = said(&tresse_verify::check(&plan(&clique(2, PAIR))));
+    assert!(limited.contains("more may come nearer"), "{limited}");
+}
+
 #[test]
 fn nodes_that_are_not_to_reflect_do_not() {
     let kept = format!("{PAIR}[[node]]\nname = \"n[06-08]\"\ntransit = false\n");

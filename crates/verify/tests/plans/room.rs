@@ -67,6 +67,33 @@ fn what_few_vlans_cost_is_little_and_said() {
     }
 }
 
+/// Where too much would have to be looked at for backups, it is said what limits them.
+#[test]
+fn what_is_not_sought_is_said() {
+    let why = |dims: &[u32], strategy, lossless| {
+        let kind = TopologyShape::Mesh { dims: dims.into() };
+        let mut cluster = Cluster::generated(kind, 1, 1, strategy, 2);
+        cluster.routing.lossless = lossless;
+        let mut report = verify::check(&Plan::build(cluster).unwrap());
+        report.notes.retain(|note| note.kind == "no-disjoint-backup");
+        report.notes.into_iter().map(|note| note.message).collect::<String>()
+    };
+    let detours = why(&[24, 24], Strategy::Dor, true);
+    assert!(detours.contains("only the trees of the strategy are looked at"), "{detours}");
+}
+
+/// On 256 switches, twice as many as backup trees are tried round each of, no pair is left out.
+#[test]
+fn backups_have_no_cliff_at_256_switches() {
+    let kind = TopologyShape::Irregular { switches: 256, ports: 5, seed: 1 };
+    for strategy in [Strategy::Stp, Strategy::Minimal] {
+        let cluster = Cluster::generated(kind.clone(), 1, 1, strategy, 2);
+        let report = verify::check(&Plan::build(cluster).unwrap());
+        assert_eq!(report.violations, [], "{strategy:?}");
+        assert_eq!(report.failures.pairs_without_disjoint_backup, 0, "{strategy:?}");
+    }
+}
+
 /// VIDs that the lock holds for trees before leave fewer for backups.
 #[test]
 fn backups_do_without_vids_that_the_lock_holds() {

@@ -15,6 +15,11 @@ use tresse_verify as verify;
 
 /// Of each node the switches of its NICs, cables, and the strategy; with two paths.
 fn cluster(nodes: &[Vec<u32>], cables: &[(u32, u32)], strategy: &str) -> Cluster {
+    on_ports(1, nodes, cables, strategy)
+}
+
+/// The same where each port in use is `step` ports after the last one.
+fn on_ports(step: u32, nodes: &[Vec<u32>], cables: &[(u32, u32)], strategy: &str) -> Cluster {
     let switches = cables.iter().map(|(a, b)| a.max(b) + 1).max().unwrap();
     let mut text = format!(
         "[fabric]\ntopology = {{ kind = \"explicit\" }}\n[routing]\nstrategy = \"{strategy}\"\npaths = 2\n\
@@ -23,7 +28,7 @@ fn cluster(nodes: &[Vec<u32>], cables: &[(u32, u32)], strategy: &str) -> Cluster
     );
     let mut used = vec![0; switches as usize];
     let mut port = |s: u32| {
-        used[s as usize] += 1;
+        used[s as usize] += step;
         used[s as usize]
     };
     for (a, b) in cables {
@@ -112,18 +117,19 @@ fn primaries(plan: &Plan, nodes: usize) -> Vec<(NodeId, NodeId, Vec<Channel>)> {
 #[test]
 fn a_node_more_changes_no_primary() {
     let mut grown = 0;
-    for seed in 1..=24 {
+    for (seed, step) in (1..=24).flat_map(|seed| [(seed, 1), (seed, 2 + seed as u32 % 4)]) {
         let mut random = Random::new(seed);
         let (switches, count) = (6, 4 + seed as u32 % 4);
         let cables = random::regular(switches, 3, seed);
         let nodes = drawn(switches, count + 1, &mut random);
         for strategy in ["minimal", "updown", "transit"] {
-            let few = cluster(&nodes[..count as usize], &cables, strategy);
+            let few = on_ports(step, &nodes[..count as usize], &cables, strategy);
             let few = Plan::build(few).unwrap();
             let lock = few.lock(&Lock::default());
-            let more = Plan::build_with(cluster(&nodes, &cables, strategy), &lock).unwrap();
+            let more = on_ports(step, &nodes, &cables, strategy);
+            let more = Plan::build_with(more, &lock).unwrap();
             let [before, after] = [&few, &more].map(|plan| primaries(plan, count as usize));
-            assert_eq!(before, after, "{seed} {strategy}");
+            assert_eq!(before, after, "{seed} {step} {strategy}");
             grown += usize::from(more.count(Role::Primary) > few.count(Role::Primary));
         }
     }

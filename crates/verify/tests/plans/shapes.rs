@@ -146,6 +146,48 @@ fn another_root_may_allow_a_backup() {
     assert!(["no-backup", "no-disjoint-backup"].iter().all(|kind| why(*kind).contains("`root`")));
 }
 
+/// Without a root of one's own, the plan is within a twentieth of the best that any root leads to.
+#[test]
+fn the_root_is_near_the_best_of_all() {
+    for (switches, degree, seed) in [(16, 3, 1), (20, 3, 2), (24, 4, 3), (32, 3, 4)] {
+        let cables: Vec<_> = random::regular(switches, degree, seed)
+            .into_iter()
+            .map(|(a, b)| (a, b, "1G"))
+            .collect();
+        for strategy in ["updown", "transit"] {
+            let throughput = |root: String| {
+                let routing = format!("{}\n{root}", routing(strategy, 1));
+                let plan = explicit(&vec![1; switches as usize], &cables, &routing);
+                verify::check(&plan).ideal_throughput
+            };
+            let roots = (0..switches).map(|root| throughput(format!("root = \"s{root:02}\"")));
+            let (best, chosen) = (roots.fold(0.0, f64::max), throughput(String::new()));
+            assert!(1.05 * chosen >= best, "{switches} {seed} {strategy}: {chosen} of {best}");
+        }
+    }
+}
+
+/// Cables without which the fabric falls apart: no root and no strategy gives pairs across them a backup, and none is advised.
+#[test]
+fn what_a_cable_forces_is_told_apart_from_what_a_strategy_leaves_out() {
+    let triangles = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)];
+    let line = [(0, 1), (1, 2), (2, 3)];
+    for (switches, cables, strategy, forced) in [
+        (6, &triangles[..], "minimal", 18),
+        (4, &line[..], "minimal", 12),
+        (4, &line[..], "updown", 12),
+        (4, &line[..], "transit", 12),
+    ] {
+        let cables: Vec<_> = cables.iter().map(|(a, b)| (*a, *b, "1G")).collect();
+        let plan = explicit(&vec![1; switches], &cables, &routing(strategy, 2));
+        let mut notes = verify::check(&plan).notes;
+        notes.retain(|note| note.kind == "no-disjoint-backup");
+        let [note] = &notes[..] else { panic!("{strategy}: {notes:?}") };
+        assert!(note.message.starts_with(&format!("{forced} ordered pairs")), "{note:?}");
+        assert!(note.message.contains("every way along cables"), "{note:?}");
+    }
+}
+
 /// The same triangle without a root of one's own: of equally good ones, that which leaves each pair a backup.
 #[test]
 fn the_root_of_choice_allows_backups() {
