@@ -4,12 +4,14 @@
 //! Standard output carries data, standard error carries messages for people (DESIGN section 8).
 
 mod completion;
+mod connection;
 mod duration;
 mod fail;
 mod files;
 mod fleet;
 mod help;
 mod input;
+mod installed;
 mod lab;
 mod node;
 mod output;

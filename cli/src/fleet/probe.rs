@@ -18,10 +18,10 @@ use tresse_probe::{
 use super::launcher::Launcher;
 use super::nodes::{FleetArgs, machine};
 use super::remedy;
+use crate::connection::NodeArgs;
 use crate::fail::{self, Code, Failure};
 use crate::input;
-use crate::node::connection::NodeArgs;
-use crate::node::installed::InstalledArgs;
+use crate::installed::InstalledArgs;
 use crate::output::{self, count, plain};
 
 /// Seconds of each load.

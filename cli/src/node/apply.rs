@@ -8,7 +8,7 @@ use clap::Args;
 use tresse_control::{Applied, ApplyRequest, ClientError, NodeError};
 
 use super::answer::{self, Formatted, write_operations, write_pending};
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::duration::duration;
 use crate::fail::{self, Code, Failure};
 use crate::input::{self, ClusterArgs};

@@ -6,7 +6,7 @@ use std::net::Shutdown;
 
 use clap::Args;
 
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse bridge`, which connects standard input and output to the daemon's socket.

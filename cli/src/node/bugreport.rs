@@ -11,7 +11,7 @@ use serde::Serialize;
 use tresse_base::installed::{CLUSTER_FILE, CLUSTER_VARIABLE};
 use tresse_control::Client;
 
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{self, Code, Failure};
 use crate::{input, output};
 

@@ -13,9 +13,9 @@ use tresse_mapping::host::interface;
 use tresse_topology::cluster::Cluster;
 
 use super::answer::Formatted;
-use super::installed::InstalledArgs;
 use crate::fail::{Code, Failure};
 use crate::input;
+use crate::installed::InstalledArgs;
 use crate::output::{self, plain};
 
 /// Arguments of `tresse cables`, which compares the cables at this node's NICs with the cluster

@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::answer;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse confirm`, which keeps a plan that was applied on trial.

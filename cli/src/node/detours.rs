@@ -6,7 +6,7 @@ use clap::Args;
 use tresse_control::{DetourLine, DetourList, UseLine};
 
 use super::answer::{self, Formatted};
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output::{self, plain};
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::answer::{code_of, write_operations, write_pending};
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::fleet::{FleetArgs, differences};
 use crate::output;

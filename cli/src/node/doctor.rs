@@ -8,9 +8,9 @@ use serde::Serialize;
 use tresse_control::FORMAT;
 use tresse_doctor::{self as doctor, Finding, Seen, Verdict};
 
-use super::installed::InstalledArgs;
 use crate::fail::{Code, Failure};
 use crate::input;
+use crate::installed::InstalledArgs;
 use crate::output::{self, plain};
 
 /// Arguments of `tresse doctor`, which finds what keeps the plan from working on this machine.

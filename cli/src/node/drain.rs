@@ -7,7 +7,7 @@ use clap::Args;
 use tresse_control as control;
 
 use super::answer;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{self, Code, Failure};
 use crate::fleet::{FleetArgs, everywhere};
 use crate::input::ClusterArgs;

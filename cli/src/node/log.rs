@@ -4,8 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::connection::NodeArgs;
 use super::monitor;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 

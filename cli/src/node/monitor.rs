@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use tresse_control::{Alert, Event};
 
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
 

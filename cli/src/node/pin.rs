@@ -4,7 +4,7 @@ use clap::Args;
 use tresse_control as control;
 
 use super::answer;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse pin`, which makes this node send to a peer by one path only.

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::answer;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse reload`, which makes the daemon read its cluster file again and apply it.

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::answer;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse rollback`, which returns to the plan before this one.

@@ -7,10 +7,10 @@ use clap::Args;
 use tresse_control::{GatewayLine, StateLine, Status as Answer};
 
 use super::answer::{code_of, write_operations, write_pending};
-use super::connection::NodeArgs;
-use super::installed::InstalledArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::fleet::{FleetArgs, health};
+use crate::installed::InstalledArgs;
 use crate::output::{self, plain};
 
 /// Arguments of `tresse status`, which shows this node's plan and whether all of it works.

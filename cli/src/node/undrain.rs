@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::answer;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::fleet::{FleetArgs, everywhere};
 use crate::input;

@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::answer;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse unfuse`, which takes a VLAN that was taken out of use because of a loop (a

@@ -12,9 +12,9 @@ use tresse_control::FORMAT;
 use tresse_doctor as doctor;
 use tresse_plan::Plan;
 
-use super::installed::InstalledArgs;
 use crate::fail::{Code, Failure};
 use crate::input;
+use crate::installed::InstalledArgs;
 use crate::output;
 
 /// Between two looks.

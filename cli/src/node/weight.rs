@@ -4,7 +4,7 @@ use clap::Args;
 use tresse_control::{self as control, WeightLine};
 
 use super::answer;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 
 /// Arguments of `tresse weight`, which shares the traffic to a peer among its paths.

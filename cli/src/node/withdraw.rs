@@ -9,7 +9,7 @@ use serde::Serialize;
 use tresse_control::{FORMAT, Withdrawn};
 
 use super::answer::Formatted;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::fleet::FleetArgs;
 use crate::input;

@@ -13,7 +13,7 @@ use tresse_plan::Plan;
 use tresse_reconcile::NODE_INTERFACE;
 
 use crate::fail::{Code, Failure};
-use crate::node::installed::InstalledArgs;
+use crate::installed::InstalledArgs;
 use crate::output;
 
 /// Arguments of `tresse env`, which prints environment variables that make MPI, NCCL and others use

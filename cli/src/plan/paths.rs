@@ -9,8 +9,8 @@ use tresse_plan::{PathView, SegmentView};
 
 use crate::fail::{Code, Failure};
 use crate::input;
+use crate::installed::InstalledArgs;
 use crate::node::answer::Formatted;
-use crate::node::installed::InstalledArgs;
 use crate::output::{self, plain};
 
 /// Arguments of `tresse paths`, which prints every path of every pair of nodes, or those of this node as they are now.

@@ -10,10 +10,10 @@ use tresse_base::id::NodeId;
 use tresse_health::left::{self, Left, Reached};
 use tresse_plan::{Plan, Trace as Traced, TracedPath, TracedSegment};
 
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::input;
-use crate::node::connection::NodeArgs;
-use crate::node::installed::InstalledArgs;
+use crate::installed::InstalledArgs;
 use crate::output;
 
 /// Arguments of `tresse trace`, which prints the paths of one pair of nodes port by port.

@@ -3,6 +3,7 @@
 //!
 //! - `host` reads the state of this machine; what cannot be read is absent, never guessed.
 //! - [`Seen`] is all that the checks see; the caller asks the daemon.
+//! - `load` reads what its NICs carry.
 //! - `checks` compares what the plan needs with it.
 
 #![forbid(unsafe_code)]
@@ -10,6 +11,7 @@
 mod checks;
 mod finding;
 mod host;
+pub mod load;
 mod seen;
 
 pub use checks::all;

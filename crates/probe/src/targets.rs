@@ -206,7 +206,12 @@ fn target(plan: &Plan, kind: Kind, path: &Path, crossings: &[Crossing]) -> Optio
         b: end(last.to, last.to_nic)?,
         by,
         rate: crossings.iter().map(|crossing| plan.rate(*crossing).0).min()?,
-        mtu: plan.path_mtu(&path.segments),
+        // Routes have that of the narrowest path of a pair, as a backup may need labels.
+        mtu: plan
+            .paths(first.from, last.to)
+            .iter()
+            .map(|path| plan.path_mtu(&path.segments))
+            .min()?,
     })
 }
 

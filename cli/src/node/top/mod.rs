@@ -1,7 +1,6 @@
 //! `tresse top`: shows the load of this node's NICs, what differs from the plan and what has happened, and refreshes
 //! all of it continuously.
 
-mod load;
 mod screen;
 mod text;
 
@@ -12,11 +11,11 @@ use clap::Args;
 use serde::Serialize;
 use tresse_control::{Client, FORMAT, Status};
 
-use self::load::{Load, Meter};
 use self::screen::Screen;
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::output;
+use tresse_doctor::load::{Load, Meter};
 
 /// Arguments of `tresse top`, which shows the load of this node's NICs, refreshed.
 #[derive(Debug, Args)]

@@ -13,10 +13,10 @@ use ratatui::widgets::{Block, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame};
 use tresse_control::{Alert, Event, Status};
 
-use super::load::{Load, bits};
 use super::text;
 use crate::node::monitor;
 use crate::output::plain;
+use tresse_doctor::load::{Load, bits};
 
 /// Updates that the course of a load shows.
 const COURSE: usize = 24;

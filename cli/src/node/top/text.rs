@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use tresse_control::{Status, waiting};
 
-use super::load::{Load, bits};
 use crate::output::{self, plain};
+use tresse_doctor::load::{Load, bits};
 
 /// So many names of a list are shown.
 const NAMED: usize = 8;

@@ -10,7 +10,7 @@ use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
 use tresse_topology::cluster::Cluster;
 
-use super::connection::NodeArgs;
+use crate::connection::NodeArgs;
 use crate::fail::{Code, Failure};
 use crate::input::{self, ClusterArgs};
 

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tresse_control::{Client, NicLine};
-
-use crate::fail::Failure;
+use tresse_control::{Client, ClientError, NicLine};
 
 /// Counters of an interface, from `/sys/class/net/*/statistics`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,14 +21,19 @@ struct Carried {
 /// The load of one NIC since the last update.
 #[derive(Debug, Serialize)]
 pub struct Load {
+    /// Its name.
     pub nic: String,
+    /// Is it set up?
     pub up: bool,
+    /// Does it have carrier?
     pub carrier: bool,
-    /// Received and sent bits per second.
+    /// Received bits per second.
     pub rx: u64,
+    /// Sent bits per second.
     pub tx: u64,
-    /// Received and sent frames per second.
+    /// Received frames per second.
     pub rx_frames: u64,
+    /// Sent frames per second.
     pub tx_frames: u64,
     /// Frames dropped or damaged since the last update.
     pub lost: u64,
@@ -38,6 +41,7 @@ pub struct Load {
 
 impl Load {
     /// `up`, `down` or `no carrier`.
+    #[must_use]
     pub const fn state(&self) -> &'static str {
         match (self.up, self.carrier) {
             (false, _) => "down",
@@ -48,6 +52,7 @@ impl Load {
 }
 
 /// The counters at the last update.
+#[derive(Debug)]
 pub struct Meter {
     before: BTreeMap<String, Carried>,
     at: Instant,
@@ -55,14 +60,20 @@ pub struct Meter {
 
 impl Meter {
     /// Reads the counters for the first time.
-    pub fn new(client: &mut Client) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// The daemon does not answer.
+    pub fn new(client: &mut Client) -> Result<Self, ClientError> {
         let names: Vec<NicLine> = client.neighbours()?.nics;
         let before = names.iter().map(|nic| (nic.name.clone(), carried(&nic.name))).collect();
         Ok(Self { before, at: Instant::now() })
     }
 
     /// The loads since the last time.
-    pub fn loads(&mut self, client: &mut Client) -> Result<Vec<Load>, Failure> {
+    ///
+    /// # Errors
+    /// The daemon does not answer.
+    pub fn loads(&mut self, client: &mut Client) -> Result<Vec<Load>, ClientError> {
         let loads = loads(client, &mut self.before, self.at.elapsed())?;
         self.at = Instant::now();
         Ok(loads)
@@ -73,7 +84,7 @@ fn loads(
     client: &mut Client,
     before: &mut BTreeMap<String, Carried>,
     time: Duration,
-) -> Result<Vec<Load>, Failure> {
+) -> Result<Vec<Load>, ClientError> {
     let mut loads = Vec::new();
     for nic in client.neighbours()?.nics {
         let now = carried(&nic.name);
@@ -112,6 +123,7 @@ fn carried(nic: &str) -> Carried {
 }
 
 /// A rate in bit/s as text, such as `941M`.
+#[must_use]
 pub fn bits(rate: u64) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")];
     let unit = units.into_iter().find(|(unit, _)| rate >= *unit);
