@@ -125,9 +125,7 @@ impl Here {
         let me = self.node.or_else(|| doctor::which(&self.plan, &links(), neighbours.as_ref()));
         self.silent.retain(|peer| Some(*peer) != me);
         let is_this = match &self.generation {
-            Some(in_force) => {
-                !wait.cluster.is_named() || *in_force == self.plan.generation().to_string()
-            }
+            Some(in_force) => !wait.cluster.is_named() || in_force == self.plan.generation(),
             None => false,
         };
         Ok(status.in_sync && is_this && me.is_some())
