@@ -13,6 +13,15 @@ echo "load:    $(cut -d' ' -f1-3 /proc/loadavg) before it began"
 # All at once: packages built apart are built again with other features.
 cargo build --release --locked --workspace --bins --examples
 
+# Ends the run, and names what has failed.
+said() {
+    [ -z "$failed" ] || {
+        echo "failed:$failed" >&2
+        exit 1
+    }
+    exit 0
+}
+
 # part NAME TITLE COMMAND..: runs it, if it is to be run
 part() {
     [ "${from:-$1}" = "$1" ] && [ "${BENCH_ONLY:-$1}" = "$1" ] || return 0
@@ -20,13 +29,15 @@ part() {
     passed=$(($(date +%s) - began))
     if [ $passed -ge "${BENCH_SECONDS:-2400}" ]; then
         echo "== $passed s are over: BENCH_FROM=$1 goes on"
-        exit 0
+        said
     fi
     echo "== $2 ($1, after $passed s)"
+    name=$1
     shift 2
-    "$@"
+    # What fails keeps no other part from its turn.
+    "$@" || failed="$failed $name"
 }
-from=${BENCH_FROM:-} found= began=$(date +%s)
+failed= from=${BENCH_FROM:-} found= began=$(date +%s)
 
 # as_root COMMAND..
 as_root() {
@@ -86,3 +97,4 @@ part mpi-judges "judges of these, by others" tests/mpi-judges.sh
     echo "no part is called ${BENCH_ONLY:-$from}: their names stand at the end of tests/bench.sh" >&2
     exit 2
 }
+said

@@ -13,9 +13,6 @@ use super::said::ask;
 use crate::fail::{Code, Failure};
 use crate::output::{self, count, plain};
 
-/// How long a node may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// How long sessions may take to come up, and how often that is looked at.
 const SETTLED: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(300);
@@ -39,11 +36,11 @@ struct Last<'a> {
     suspects: &'a [Suspect],
 }
 
-/// Asks all nodes of the file and prints the verdict: exit code 0 if all is well, 1 if something is at fault, 4 if a
+/// Asks all nodes of the plan, each for at most `patience` an answer, and prints the verdict: exit code 0 if all is well, 1 if something is at fault, 4 if a
 /// node did not answer, whatever else is known.
-pub fn all(args: &FleetArgs, plan: &Plan, json: bool) -> Result<Code, Failure> {
+pub fn all(args: &FleetArgs, plan: &Plan, patience: Duration, json: bool) -> Result<Code, Failure> {
     let nodes = args.nodes(plan.cluster())?;
-    let mut fleet = args.fleet(nodes, Some(plan.cluster())).patient(PATIENCE);
+    let mut fleet = args.fleet(nodes, Some(plan.cluster())).patient(patience);
     let (mut reports, mut errors) = (Vec::new(), Vec::new());
     for (node, said) in fleet.each(|_| true, ask) {
         let (said, error) = match said {
@@ -98,7 +95,7 @@ pub fn settled(args: &FleetArgs, plan: &Plan, json: bool) -> Result<Code, Failur
         }
         std::thread::sleep(LOOK);
     }
-    all(args, plan, json)
+    all(args, plan, SETTLED, json)
 }
 
 fn summary(out: &mut impl Write, reports: &[Report], silent: usize, fine: bool) -> io::Result<()> {

@@ -89,17 +89,17 @@ impl Up {
             return Ok(code);
         }
         let verdict = health::settled(&self.fleet, &plan, json)?;
-        let codes = [verdict, examine(&self.fleet, &plan)?, self.probe(json)];
-        Ok(codes.into_iter().find(|code| *code != Code::Fine).unwrap_or(Code::Fine))
+        // What these find is told: the fabric runs, and a busy host may lose a packet.
+        examine(&self.fleet, &plan)?;
+        self.probe(json);
+        Ok(verdict)
     }
 
-    /// Measures every cable, without load. Hosts on which that cannot be done make no fabric worse.
-    fn probe(&self, json: bool) -> Code {
-        let measured = Probe::light(self.output.clone(), self.fleet.clone()).run(json);
-        measured.unwrap_or_else(|failure| {
+    /// Measures every cable, without load.
+    fn probe(&self, json: bool) {
+        if let Err(failure) = Probe::light(self.output.clone(), self.fleet.clone()).run(json) {
             fail::say(&format!("the cables were not measured: {}", failure.message));
-            Code::Fine
-        })
+        }
     }
 
     /// Hears who is cabled to whom, and writes it down.

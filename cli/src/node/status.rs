@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use tresse_control::{GatewayLine, StateLine, Status as Answer};
@@ -22,6 +23,9 @@ pub struct Status {
     /// force here, else /etc/tresse/cluster.toml.
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     all: Option<Option<PathBuf>>,
+    /// Of --all: how many seconds a node may take for an answer, the login there included.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=600), requires = "all")]
+    patience: u64,
     #[command(flatten)]
     fleet: FleetArgs,
 }
@@ -31,7 +35,8 @@ impl Status {
     pub fn run(&self, json: bool) -> Result<Code, Failure> {
         if let Some(file) = &self.all {
             let plan = InstalledArgs::of(file.clone(), None, self.node.clone()).plan()?;
-            return health::all(&self.fleet, &plan, json);
+            let patience = Duration::from_secs(self.patience);
+            return health::all(&self.fleet, &plan, patience, json);
         }
         let status = self.node.connect()?.status()?;
         let mut out = output::stdout();
