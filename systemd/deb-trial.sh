@@ -53,7 +53,7 @@ systemctl enable --now tressed || bad "does not start"
 until_seen waits || bad "does not wait for a plan"
 network >/waiting
 diff /found /waiting || bad "the daemon changes the network before it has a plan"
-cat >/root/cluster.toml <<'FILE'
+cat >/tmp/cluster.toml <<'FILE'
 [fabric]
 name = "trial"
 topology = { kind = "ring", nodes = 3 }
@@ -61,7 +61,7 @@ topology = { kind = "ring", nodes = 3 }
 name = "n0"
 nics = [{ name = "p0", mac = "02:00:00:00:00:00" }, { name = "p1", mac = "02:00:00:00:00:01" }]
 FILE
-tresse apply /root/cluster.toml || [ $? = 5 ] || bad "tresse apply"
+tresse apply /tmp/cluster.toml || [ $? = 5 ] || bad "tresse apply"
 until_seen in_sync || bad "is not in sync"
 systemctl restart tressed || bad "does not start again"
 until_seen in_sync || bad "has lost its plan"

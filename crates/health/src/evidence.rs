@@ -41,11 +41,15 @@ impl Dated {
     }
 }
 
+/// Is a NIC of this node down?
+pub(crate) fn has_dark_nic(status: &Status) -> bool {
+    status.states.iter().any(|line| line.kind == "link" && !line.up)
+}
+
 /// Are sessions of this node not up though nothing that it knows of keeps them from it? Then it is unknown which of its
 /// paths work.
 pub(crate) fn is_unwatched(status: &Status) -> bool {
-    let is_dark = status.states.iter().any(|line| line.kind == "link" && !line.up);
-    let known = !status.broken.is_empty() || !status.fused.is_empty() || is_dark;
+    let known = !status.broken.is_empty() || !status.fused.is_empty() || has_dark_nic(status);
     status.sessions_up < status.sessions && !known && !status.changing
 }
 

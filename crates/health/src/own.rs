@@ -7,7 +7,7 @@ use tresse_control::{StateLine, Status};
 use tresse_plan::Plan;
 
 use super::Report;
-use super::evidence::is_unwatched;
+use super::evidence::{has_dark_nic, is_unwatched};
 use super::suspect::{Kind, Suspect};
 
 pub(crate) fn own(plan: &Plan, reports: &[Report]) -> Vec<Suspect> {
@@ -68,8 +68,8 @@ fn is_refused(status: &Status) -> bool {
 
 /// Does a part of its plan wait for something that no failure explains?
 fn is_waiting(status: &Status) -> bool {
-    let is_dark = status.states.iter().any(|line| line.kind == "link" && !line.up);
-    !is_dark && !status.changing && status.broken.is_empty() && status.drift.is_empty()
+    let known = !status.broken.is_empty() || !status.drift.is_empty() || has_dark_nic(status);
+    !known && !status.changing
 }
 
 /// Gateways that say that they have no way out.
