@@ -74,8 +74,18 @@ impl Engine {
             Purpose::Apply { .. } => &job.options.force_interfaces,
             _ => &self.stored.force_interfaces,
         };
-        let options = ReconcileOptions { force_interfaces: forced.clone() };
+        let merge_groups = self.is_as_planned(target, view);
+        let options = ReconcileOptions { force_interfaces: forced.clone(), merge_groups };
         reconcile_with(&target.wanted, &view.observed, &self.stored.saved, &options)
+    }
+
+    /// Is traffic as the plan in force has it, so that no failure waits for the end of a transaction?
+    fn is_as_planned(&self, target: &Target, view: &View) -> bool {
+        let links = view.observed.links.iter();
+        let mut out = links.filter(|(_, link)| link.up && !link.carrier).map(|(name, _)| name);
+        let steered = !self.free.rested.is_empty() || self.stored.in_transition;
+        let failing = !self.paths.broken.is_empty() || !self.healing.healed.routes.is_empty();
+        !failing && !steered && !out.any(|name| target.wanted.nics.contains_key(name))
     }
 
     /// The reason why a transaction must not begin, if there is one.
@@ -87,8 +97,8 @@ impl Engine {
     ) -> Option<NodeError> {
         // Objects that the plan wants after its VLANs are proven are checked now, not later.
         let whole = job.target.as_ref().filter(|_| job.undoes()).map(|target| {
-            let options =
-                ReconcileOptions { force_interfaces: job.options.force_interfaces.clone() };
+            let force_interfaces = job.options.force_interfaces.clone();
+            let options = ReconcileOptions { force_interfaces, ..ReconcileOptions::default() };
             let whole = whole(target, &self.settings, view);
             reconcile_with(&whole, &view.observed, &self.stored.saved, &options)
         });

@@ -54,7 +54,7 @@ pub fn reconcile(wanted: &Wanted, observed: &Observed, saved: &Saved) -> Reconci
     reconcile_with(wanted, observed, saved, &ReconcileOptions::default())
 }
 
-/// Like [`reconcile`], but with exceptions from its rules that the operator allows.
+/// Like [`reconcile`], but as the options say.
 #[must_use]
 pub fn reconcile_with(
     wanted: &Wanted,
@@ -76,7 +76,7 @@ pub fn reconcile_with(
     let taken = table_routes::taken(observed);
     table_routes::table_routes(&context, &taken, &mut steps);
     mptcp::mptcp(&context, &taken, &mut steps);
-    routing::routing(&context, &locals, &mut steps);
+    routing::routing(&context, &locals, options, &mut steps);
     unreachable::unreachable(&context, &mut steps);
     steps.finish()
 }

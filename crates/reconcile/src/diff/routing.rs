@@ -4,7 +4,8 @@
 //! A plain nexthop is identified by its content (interface, gateway and labels), a group by the
 //! routes that use it. So when a path changes, one message replaces a group in place for all its
 //! routes. That is done only if all routes of the group want the same members; otherwise the routes
-//! move to other groups before the group is removed.
+//! move to other groups before the group is removed. Routes that were one group's may so come back in
+//! several, once what led them apart has healed: [`ReconcileOptions::merge_groups`] makes these one again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
@@ -20,7 +21,7 @@ use super::join::join;
 use super::steps::{Phase, Steps};
 use crate::{
     METRIC_PRIMARY, NEXTHOP_BASE, Nexthop, Object, ObservedNexthop, ObservedRoute, Operation,
-    PendingReason, Refusal, WantedRoute, Why,
+    PendingReason, ReconcileOptions, Refusal, WantedRoute, Why,
 };
 
 /// Members of a group, sorted by id.
@@ -68,12 +69,18 @@ struct Routing<'a> {
     waiting: HashSet<&'a Nexthop>,
     used: HashSet<u32>,
     next_id: u32,
+    merges: bool,
 }
 
 /// Adds the operations on nexthops, groups and routes; `locals` are the addresses of this node.
-pub(super) fn routing(context: &Context<'_>, locals: &HashSet<IpAddr>, steps: &mut Steps) {
+pub(super) fn routing(
+    context: &Context<'_>,
+    locals: &HashSet<IpAddr>,
+    options: &ReconcileOptions,
+    steps: &mut Steps,
+) {
     let foreign = foreign_routes(context.observed);
-    let mut routing = Routing::new(context, &foreign);
+    let mut routing = Routing::new(context, &foreign, options.merge_groups);
     routing.targets(context, &foreign, locals, steps);
     routing.claim(steps);
     routing.install(context, steps);
@@ -81,7 +88,7 @@ pub(super) fn routing(context: &Context<'_>, locals: &HashSet<IpAddr>, steps: &m
 }
 
 impl<'a> Routing<'a> {
-    fn new(context: &Context<'a>, foreign: &[ForeignRoute<'a>]) -> Self {
+    fn new(context: &Context<'a>, foreign: &[ForeignRoute<'a>], merges: bool) -> Self {
         let observed = context.observed;
         let mut plain = HashMap::new();
         let mut groups = HashMap::new();
@@ -107,6 +114,7 @@ impl<'a> Routing<'a> {
             waiting: HashSet::new(),
             used: HashSet::new(),
             next_id: NEXTHOP_BASE,
+            merges,
         }
     }
 
@@ -255,6 +263,9 @@ impl<'a> Routing<'a> {
     /// Does the group already hold the members of the list? Then it serves that list for good.
     fn keep(&mut self, through: Option<(u32, usize)>) -> bool {
         let Some((id, list)) = through else { return false };
+        if self.is_second(id, list) {
+            return false;
+        }
         let Some(group) = self.groups.get_mut(&id) else { return false };
         let same = group.members == self.lists[list].members;
         if same {
@@ -262,6 +273,13 @@ impl<'a> Routing<'a> {
             self.lists[list].group.get_or_insert(id);
         }
         same
+    }
+
+    /// Is the group to be merged into the one that serves the list already?
+    fn is_second(&self, id: u32, list: usize) -> bool {
+        self.merges
+            && self.lists[list].group.is_some_and(|group| group != id)
+            && !self.borrowed.contains_key(&id)
     }
 
     /// Assigns to each other group the list that all its routes want, if they agree.
@@ -283,6 +301,9 @@ impl<'a> Routing<'a> {
             }
         }
         for (id, vote) in votes {
+            if vote.is_some_and(|list| self.is_second(id, list)) {
+                continue;
+            }
             let Some(group) = self.groups.get_mut(&id) else { continue };
             if let (Some(list), None, false) = (vote, group.list, self.borrowed.contains_key(&id)) {
                 group.list = Some(list);

@@ -1,6 +1,6 @@
 //! Random wanted states, foreign objects and failures on the fake kernel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use crate::model::KernelModel;
 use crate::{
     METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, ObservedAddress, ObservedIngress, ObservedLabel,
     ObservedNeighbour, ObservedNexthop, ObservedTableRoute, PLATFORM_LABELS, PROTOCOL, Planned,
-    Saved, TABLES, Wanted, inverse, reconcile,
+    ReconcileOptions, Saved, TABLES, Wanted, inverse, reconcile, reconcile_with,
 };
 
 #[derive(Debug, Clone)]
@@ -349,6 +349,21 @@ proptest! {
                 let found = &model.observed.ingress[interface];
                 prop_assert_eq!(&found.passed.values().copied().collect::<BTreeSet<_>>(), sources);
                 prop_assert_eq!(found.dropped.len(), 1);
+            }
+            let options = ReconcileOptions { merge_groups: true, ..ReconcileOptions::default() };
+            let merged = reconcile_with(wanted, &model.observed, &saved, &options);
+            execute(&mut model, &merged.operations);
+            prop_assert!(model.damage.is_empty(), "{:?}", model.damage);
+            let ours = model.observed.routes.values().filter(|route| route.protocol == PROTOCOL);
+            let mut groups = BTreeMap::new();
+            for id in ours.filter_map(|route| route.nexthop) {
+                let mut members = model.observed.nexthops[&id].group.clone();
+                members.sort_unstable();
+                prop_assert_eq!(*groups.entry(members).or_insert(id), id);
+            }
+            for options in [options, ReconcileOptions::default()] {
+                let again = reconcile_with(wanted, &model.observed, &saved, &options);
+                prop_assert!(again.in_sync(), "{:#?}", again);
             }
         }
         converge(&mut model, &Wanted::default(), &mut saved);

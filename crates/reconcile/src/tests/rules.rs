@@ -3,6 +3,7 @@
 use tresse_base::units::Prefix;
 
 use super::scene::*;
+use crate::model::KernelModel;
 use crate::{
     METRIC_BACKUP, METRIC_PRIMARY, NEXTHOP_BASE, Object, ObservedAddress, ObservedNeighbour,
     ObservedNexthop, Operation, PendingReason, ReconcileOptions, Refusal, Saved, Wanted,
@@ -461,7 +462,8 @@ fn k20_a_nic_with_a_master_is_refused_unless_forced() {
     let (interface, master) = ("eth1".to_owned(), "bond0".to_owned());
     assert_eq!(outcome.refused, [Refusal::HasMaster { interface, master }]);
     assert!(outcome.refused[0].to_string().contains("bond0"));
-    let options = ReconcileOptions { force_interfaces: ["eth1".to_owned()].into() };
+    let force_interfaces = ["eth1".to_owned()].into();
+    let options = ReconcileOptions { force_interfaces, ..ReconcileOptions::default() };
     let outcome = reconcile_with(&wanted, &model.observed, &Saved::default(), &options);
     assert!(outcome.refused.is_empty() && outcome.pending.is_empty());
 }
@@ -491,4 +493,46 @@ fn undo_restores_a_route_that_was_tampered_with() {
         model.apply(&operation).unwrap();
     }
     assert_eq!(model.observed, before.observed);
+}
+
+#[test]
+fn groups_that_became_alike_are_one_again_where_that_is_asked_for() {
+    let by = |ways: &[(u8, (u8, u16))]| {
+        let mut wanted = base(&[(0, 100), (1, 101)], false);
+        for (peer, (nic, vid)) in ways {
+            // One gateway for all, as where nodes route.
+            add_route(&mut wanted, *peer, METRIC_PRIMARY, vec![nexthop(*nic, *vid, 9, &[], false)]);
+        }
+        wanted
+    };
+    let (first, second) = ((0, 100), (1, 101));
+    let planned = by(&[(2, first), (3, first), (4, second)]);
+    let (mut model, mut saved) = installed(&planned);
+    let groups = |model: &KernelModel| {
+        model.observed.nexthops.values().filter(|nexthop| !nexthop.group.is_empty()).count()
+    };
+    assert_eq!(groups(&model), 2);
+    // One after the other of those that share a group goes another way, and then all come back.
+    let mut weighted = by(&[(2, first), (3, second), (4, second)]);
+    let key = (Prefix::host(node_address(2, false)), METRIC_PRIMARY);
+    let other = nexthop(1, 101, 9, &[], false);
+    weighted.routes.get_mut(&key).unwrap().nexthops.push(other);
+    for wanted in [&weighted, &by(&[(2, first), (3, first), (4, first)]), &planned] {
+        converge(&mut model, wanted, &mut saved);
+        assert!(reconcile(wanted, &model.observed, &saved).in_sync());
+    }
+    let apart = groups(&model);
+    assert!(apart > 2, "{apart}: else there is nothing to merge");
+    let options = ReconcileOptions { merge_groups: true, ..ReconcileOptions::default() };
+    let outcome = reconcile_with(&planned, &model.observed, &saved, &options);
+    assert!(outcome.refused.is_empty() && outcome.pending.is_empty(), "{outcome:#?}");
+    let is_replaced = |operation: &Operation| match operation {
+        Operation::AddRoute { replace, .. } => *replace,
+        Operation::DeleteNexthop { .. } => true,
+        _ => false,
+    };
+    assert!(outcome.operations.iter().all(|p| is_replaced(&p.operation)), "{outcome:#?}");
+    execute(&mut model, &outcome.operations);
+    assert_eq!(groups(&model), 2);
+    assert!(reconcile_with(&planned, &model.observed, &saved, &options).in_sync());
 }
