@@ -46,17 +46,6 @@ pub fn is_emulated() -> bool {
     processor.contains("QEMU TCG")
 }
 
-/// The interval of failure detection, in milliseconds as `tresse lab up --bfd-ms` takes it: `native` where the
-/// processors are real. The emulated ones give a second if they are as fast as most, and longer the slower
-/// they are: all nodes share them, and a neighbour whose turn has not come is no failure.
-#[must_use]
-pub fn bfd_ms(native: u32) -> String {
-    match is_emulated() {
-        true => format!("{:.0}", 100.0 * SPEED.clamp(EMULATED, MOST)),
-        false => native.to_string(),
-    }
-}
-
 /// Calls `look` until it succeeds or the time limit `time` has passed, with a pause of `pause` between
 /// calls. On a slow machine the time limit and the pauses are longer: `look` may start programs, and
 /// these would delay what is waited for.
@@ -112,13 +101,10 @@ impl Drop for Stopwatch {
 /// 1 and 40.
 #[must_use]
 pub fn slowness() -> f64 {
+    static SPEED: LazyLock<f64> = LazyLock::new(speed);
     (*SPEED * tasks_per_processor()).min(MOST)
 }
 
-/// How many times longer than on a fast processor a piece of work takes.
-static SPEED: LazyLock<f64> = LazyLock::new(speed);
-/// The same of an emulated processor on most machines.
-const EMULATED: f64 = 10.0;
 /// Even a machine that is swamped gets on.
 const MOST: f64 = 40.0;
 /// What is not so by then never will be: a test that fails is told before all that follow have run out of time.

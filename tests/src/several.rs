@@ -124,8 +124,8 @@ pub fn trial(kind: &Kind, rounds: u64, seed: u64, first: u64) -> Result<Row, Str
     let fabric = format!("name = \"several\", topology = {{ {topology} }}");
     let links = links.find("[[link]]").map_or("", |at| &links[at..]);
     let text = format!("fabric = {{ {fabric} }}\nrouting = {{ {routing} }}\n{links}");
-    let bfd = pace::bfd_ms(100);
-    let lab = Lab::up(LAB, Planned::new(&text, &Lock::default())?, &["--bfd-ms", &bfd])?;
+    let bfd = if pace::is_emulated() { "1000" } else { "100" };
+    let lab = Lab::up(LAB, Planned::new(&text, &Lock::default())?, &["--bfd-ms", bfd])?;
     lab.settled()?;
     lab.watched()?;
     let mut row = Row::default();

@@ -31,7 +31,8 @@ const RATE_OF_ALL: u32 = 72_000;
 /// The same in the emulated machine.
 const EMULATED_RATE_OF_ALL: u32 = 300;
 /// Milliseconds between BFD packets: what `tressed` does by itself, and rarer in the emulated machine.
-const BFD_MS: u32 = 300;
+const BFD_MS: &str = "300";
+const EMULATED_BFD_MS: &str = "1000";
 /// How long traffic flows before and after a change.
 const AROUND: Duration = Duration::from_millis(300);
 
@@ -65,7 +66,7 @@ pub struct Row {
 /// The lab cannot be built, or no plan can be made: nothing more can be tried.
 pub fn trial(kind: &'static Kind, options: Options) -> Result<Row, String> {
     let mut fabric = Fabric::largest(kind);
-    let mut lab = Lab::up("changes", fabric.plan(&Lock::default())?, &["--bfd-ms", &bfd_ms()])?;
+    let mut lab = Lab::up("changes", fabric.plan(&Lock::default())?, &bfd(options.emulated))?;
     lab.settled()?;
     let mut row = Row::default();
     // A run that begins with a later round goes through the same states.
@@ -98,10 +99,10 @@ pub fn trial(kind: &'static Kind, options: Options) -> Result<Row, String> {
     Ok(row)
 }
 
-/// How often failures are looked for, in milliseconds: as on real nodes.
+/// The options of `tresse lab up` for failures to be detected as on real nodes.
 #[must_use]
-pub fn bfd_ms() -> String {
-    pace::bfd_ms(BFD_MS)
+pub const fn bfd(emulated: bool) -> [&'static str; 2] {
+    ["--bfd-ms", if emulated { EMULATED_BFD_MS } else { BFD_MS }]
 }
 
 /// Changes the plan of a lab under traffic. Returns how long it took, the number of datagrams, and what

@@ -39,7 +39,7 @@ use self::limits::{
 };
 pub use self::release::old_release;
 use self::rollout::{Answer, Rollout};
-use crate::changes::{Fabric, Kind, bfd_ms};
+use crate::changes::{Fabric, Kind, bfd};
 use crate::lab::Lab;
 use crate::load::{self, Load, Miss};
 use crate::pace;
@@ -70,7 +70,7 @@ pub fn rows() -> Vec<(Step, Fault)> {
 /// The lab cannot be built, or does not recover: nothing more can be tried.
 pub fn trial(kind: &'static Kind, options: &Options) -> Result<Vec<String>, String> {
     let mut fabric = Fabric::largest(kind);
-    let mut lab = Lab::up(kind.name, fabric.plan(&Lock::default())?, &["--bfd-ms", &bfd_ms()])?;
+    let mut lab = Lab::up(kind.name, fabric.plan(&Lock::default())?, &bfd(options.emulated))?;
     lab.settled()?;
     let mut all = Vec::new();
     for (number, &(step, fault)) in (0u64..).zip(&options.rows) {

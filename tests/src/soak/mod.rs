@@ -76,8 +76,8 @@ pub fn soak(options: Options) -> Result<(), String> {
     let Options { kind, time, seed, .. } = options;
     let before = namespaces();
     let routing = kind.routings[Random::new(seed).below(kind.routings.len())];
-    let bfd = pace::bfd_ms(100);
-    let how = ["--announce-seconds", "3", "--bfd-ms", &bfd];
+    let bfd = if pace::is_emulated() { "1000" } else { "100" };
+    let how = ["--announce-seconds", "3", "--bfd-ms", bfd];
     let mut lab = Lab::up(kind.lab, kind.planned(routing, &Lock::default())?, &how)?;
     let small = lab.nodes().pop().ok_or("a fabric without nodes")?;
     let disk = mix::SmallDisk::of(&mut lab, &small)?;
