@@ -14,6 +14,7 @@ use crate::queue::Queue;
 use crate::requests::Finish;
 use crate::rings::Rings;
 use crate::room::Room;
+use crate::said::say;
 use crate::settings::Kind;
 use crate::wire::{Header, Lane, run};
 
@@ -112,7 +113,7 @@ impl Context {
     pub fn run(&self, job: &Job, header: Header, flows: Flows, kind: Kind) {
         self.queue.drain(|| job.progress());
         if let Err(error) = self.transfer(header, flows, kind, Some(&mut || job.progress())) {
-            eprintln!("tresse-mpi: {error}");
+            say(&error);
             job.real.abort(job.real.constants.comm_world, 1);
             std::process::abort();
         }
@@ -132,7 +133,7 @@ impl Context {
         self.queue.push(Box::new(move || {
             if let Err(error) = own.transfer(header, flows, kind, None) {
                 // Only threads of the program may call MPI_Abort.
-                eprintln!("tresse-mpi: {error}");
+                say(&error);
                 std::process::abort();
             }
             job.counts[kind as usize].fetch_add(1, Ordering::Relaxed);

@@ -17,6 +17,7 @@ use crate::peers::Door;
 use crate::real::Real;
 use crate::record::{RECORD, Record, VERSION, objection};
 use crate::rings::{self, Rings};
+use crate::said::say;
 use crate::settings::{Settings, digest};
 
 /// Most rings that are kept for communicators to come.
@@ -153,7 +154,7 @@ impl Job {
     /// Says why rings are not used, once.
     pub fn warn(&self, why: &str) {
         if !self.warned.swap(true, Ordering::Relaxed) {
-            eprintln!("tresse-mpi: rings are not used: {why}");
+            say(format_args!("rings are not used: {why}"));
         }
     }
 

@@ -27,6 +27,7 @@ mod reduction;
 mod requests;
 mod rings;
 mod room;
+mod said;
 mod settings;
 mod threads;
 mod values;

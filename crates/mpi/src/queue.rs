@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use crate::said::say;
 use crate::threads;
 
 /// How long a blocking collective waits for those before it, until MPI has its turn.
@@ -40,7 +41,7 @@ impl Queue {
         if !state.started {
             let shared = self.0.clone();
             if let Err(error) = threads::spawn(move || shared.serve()) {
-                eprintln!("tresse-mpi: cannot start a thread: {error}");
+                say(format_args!("cannot start a thread: {error}"));
                 std::process::abort();
             }
             state.started = true;

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use crate::abi::{Abi, Constants, Word};
 use crate::arithmetic::Basic;
+use crate::said::say;
 
 /// Declares the functions that are called, and a method for each.
 macro_rules! functions {
@@ -182,12 +183,12 @@ impl Real {
         static REAL: OnceLock<Real> = OnceLock::new();
         REAL.get_or_init(|| {
             let Some(library) = Library::find() else {
-                eprintln!("tresse-mpi: this program has called MPI, but no MPI library is loaded");
+                say("this program has called MPI, but no MPI library is loaded");
                 std::process::abort();
             };
             let abi = library.abi();
             let Some(constants) = Constants::of(abi, |name| variable(name, &library)) else {
-                eprintln!("tresse-mpi: {abi:?} lacks its own constants");
+                say(format_args!("{abi:?} lacks its own constants"));
                 std::process::abort();
             };
             let basic = Basic::of(abi, |name| variable(name, &library));
@@ -198,7 +199,7 @@ impl Real {
 
 /// The program has called a function that its MPI does not have.
 fn lacking(name: &str) -> ! {
-    eprintln!("tresse-mpi: the MPI of this program has no MPI_{name}");
+    say(format_args!("the MPI of this program has no MPI_{name}"));
     std::process::abort();
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::abi::Word;
 use crate::job::Job;
+use crate::said::say;
 
 /// The largest tag that every MPI allows. Each is used by one request at a time; 0 is never sent to.
 const TAGS: c_int = 32_767;
@@ -125,7 +126,7 @@ fn add(
     let mut requests = lock();
     let all = requests.get_or_insert_default();
     let Some(tag) = all.tag() else {
-        eprintln!("tresse-mpi: more than {TAGS} requests of collectives at once");
+        say(format_args!("more than {TAGS} requests of collectives at once"));
         job.real.abort(job.real.constants.comm_world, 1);
         std::process::abort();
     };

@@ -3,6 +3,7 @@
 use crate::area::{Aligned, Area};
 use crate::layout::Buffer;
 use crate::real::Real;
+use crate::said::say;
 use crate::settings::Kind;
 
 /// A buffer of values: in the program's memory, or a packed copy.
@@ -58,7 +59,7 @@ impl Values {
 
 /// Ends the job: this rank cannot take part in a collective that the others are in.
 pub fn fail(kind: Kind, why: &str) -> ! {
-    eprintln!("tresse-mpi: MPI_{}: {why}", kind.name());
+    say(format_args!("MPI_{}: {why}", kind.name()));
     let real = Real::find();
     real.abort(real.constants.comm_world, 1);
     std::process::abort();

@@ -11,6 +11,7 @@ use crate::board::Board;
 use crate::context::Context;
 use crate::job::Job;
 use crate::real::Real;
+use crate::said::say;
 use crate::settings::{Kind, Settings};
 
 /// Bytes from which any collective looks further; `u64::MAX` as long as rings are not used.
@@ -65,7 +66,7 @@ pub fn catch_up(comm: Word) {
 pub fn start(real: &'static Real, init: impl FnOnce() -> c_int) -> c_int {
     let variable = |name: &str| std::env::var(name).ok();
     let settings = Settings::read(variable).unwrap_or_else(|error| {
-        eprintln!("tresse-mpi: {error}: rings are not used");
+        say(format_args!("{error}: rings are not used"));
         Settings::off(variable)
     });
     // Several ranks are a job; a program may also start alone.
@@ -90,7 +91,7 @@ pub fn start(real: &'static Real, init: impl FnOnce() -> c_int) -> c_int {
             LEAST.store(least.unwrap_or(u64::MAX), Ordering::Release);
         }
         Ok(None) => {}
-        Err(why) => eprintln!("tresse-mpi: rings are not used: {why}"),
+        Err(why) => say(format_args!("rings are not used: {why}")),
     }
     code
 }
@@ -107,7 +108,7 @@ pub fn end() {
             .iter()
             .zip(&world.job.counts)
             .map(|(kind, count)| format!("{} {}", kind.name(), count.load(Ordering::Relaxed)));
-        eprintln!("tresse-mpi: over rings: {}", counts.collect::<Vec<_>>().join(", "));
+        say(format_args!("over rings: {}", counts.collect::<Vec<_>>().join(", ")));
     }
 }
 
