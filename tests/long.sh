@@ -51,8 +51,6 @@ here() {
 vm() {
     stage 'vm: 64 switches' "$built/grids" "${GRID:-torus-4x4x4}"
     stage 'vm: soak: torus' tests/soak.sh torus
-    stage 'vm: soak: irregular' tests/soak.sh irregular
-    stage 'vm: changes of plan' tests/changes.sh vm
     stage 'vm: power cuts' $tests --test node -- long_power_
     export "$runner=$in_vm"
     stage 'vm: a node' env TRESSE_EVERY_STEP=1 \
@@ -60,10 +58,12 @@ vm() {
     stage 'vm: labs' $tests --test fabric -- long_ --skip routed_ --skip long_k10_
 }
 
-# What needs both processors: a lane beside takes them from 16 daemons with BFD in the emulated machine, and from a
-# gigabit through nodes.
+# What needs both processors: a lane beside takes them from 8 to 16 daemons with BFD in the emulated machine, which
+# want more than one by themselves, and from a gigabit through nodes.
 alone() {
     stage 'detours at a gigabit' $tests --test fabric -- at_a_gigabit
+    stage 'vm: soak: irregular' tests/soak.sh irregular
+    stage 'vm: changes of plan' tests/changes.sh vm
     stage 'vm: each direction alone' env "$runner=$in_vm" $tests --test fabric -- long_k10_
     stage 'vm: several failures' env SEVERAL_ROUNDS="${SEVERAL_VM_ROUNDS:-5}" tests/several.sh vm
 }
