@@ -37,9 +37,7 @@ impl Engine {
             (false, true) => None,
             (false, false) => Some(self.transition.heard()),
         };
-        let links = view.observed.links.iter();
-        let out = links.filter(|(_, link)| link.up && !link.carrier);
-        let out: BTreeSet<&str> = out.map(|(name, _)| name.as_str()).collect();
+        let out: BTreeSet<&str> = without_carrier(view).collect();
         let free = self.kept_free(plan);
         let old_free = old.map(|o| self.kept_free(o)).unwrap_or_default();
         let dead = self.dead(plan);
@@ -79,13 +77,12 @@ impl Engine {
         reconcile_with(&target.wanted, &view.observed, &self.stored.saved, &options)
     }
 
-    /// Is traffic as the plan in force has it, so that no failure waits for the end of a transaction?
+    /// Does all traffic go as the plan in force says? Then no route has to move in a hurry.
     fn is_as_planned(&self, target: &Target, view: &View) -> bool {
-        let links = view.observed.links.iter();
-        let mut out = links.filter(|(_, link)| link.up && !link.carrier).map(|(name, _)| name);
         let steered = !self.free.rested.is_empty() || self.stored.in_transition;
         let failing = !self.paths.broken.is_empty() || !self.healing.healed.routes.is_empty();
-        !failing && !steered && !out.any(|name| target.wanted.nics.contains_key(name))
+        let nics = &target.wanted.nics;
+        !failing && !steered && !without_carrier(view).any(|name| nics.contains_key(name))
     }
 
     /// The reason why a transaction must not begin, if there is one.
@@ -213,6 +210,12 @@ impl Engine {
         self.unsaved.add(Unsaved::journal_if(settled != self.stored.saved));
         self.stored.saved = settled;
     }
+}
+
+/// The interfaces that are set up and have no carrier.
+fn without_carrier(view: &View) -> impl Iterator<Item = &str> {
+    let links = view.observed.links.iter();
+    links.filter(|(_, link)| link.up && !link.carrier).map(|(name, _)| name.as_str())
 }
 
 fn refusal_line(refusal: &Refusal) -> OperationLine {
