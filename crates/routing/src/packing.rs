@@ -13,6 +13,9 @@ const WORK: usize = 1 << 19;
 /// How often routes are placed anew at most, and how often without a tree less.
 const PASSES: usize = 256;
 const IN_VAIN: usize = 48;
+/// Of so many routes at most, so many more orders are tried first: those of few trees soon come again.
+const FEW: usize = 1 << 12;
+const MORE_ORDERS: usize = 16;
 /// The seed of the random orders, fixed because every node must plan the same trees.
 const SEED: u64 = 1;
 
@@ -52,15 +55,13 @@ impl RouteList {
     }
 
     /// Orders to begin with. Long routes come first, since short ones fit in beside them: as they are, those with the
-    /// same channel in the middle together, and by the sum of both ends, which makes paths of the cables of a clique.
-    fn orders(&self, switches: u32) -> [Vec<u32>; 3] {
+    /// same channel in the middle together, by the sum of both ends, which makes paths of the cables of a clique, and of few
+    /// routes at random.
+    fn orders(&self, switches: u32) -> Vec<Vec<u32>> {
+        let length = |route: &u32| std::cmp::Reverse(self.get(*route as usize).len());
         let by = |key: &dyn Fn(usize) -> u32| {
             let mut order: Vec<u32> = (0..self.len() as u32).collect();
-            let key = |route: &u32| {
-                let length = self.get(*route as usize).len();
-                (std::cmp::Reverse(length), key(*route as usize))
-            };
-            order.sort_by_cached_key(key);
+            order.sort_by_cached_key(|route| (length(route), key(*route as usize)));
             order
         };
         let middle = |route: usize| {
@@ -68,7 +69,16 @@ impl RouteList {
             channels.get(channels.len() / 2).copied().unwrap_or(0)
         };
         let sum = |route: usize| (self.ends[route].0 + self.ends[route].1) % switches.max(1);
-        [by(&|_| 0), by(&middle), by(&sum)]
+        let mut orders = vec![by(&|_| 0), by(&middle), by(&sum)];
+        let mut random = Random::new(SEED);
+        let more = if self.len() > FEW { 0 } else { MORE_ORDERS };
+        orders.extend((0..more).map(|_| {
+            let mut order: Vec<u32> = (0..self.len() as u32).collect();
+            random.shuffle(&mut order);
+            order.sort_by_key(length);
+            order
+        }));
+        orders
     }
 
     /// Packs all routes; `new`: no trees yet. `begun`: a packing to begin with. Returns the trees, and by route which it is

@@ -4,14 +4,16 @@ use tresse_base::id::{LinkId, SwitchId};
 use tresse_topology::Graph;
 use tresse_topology::cluster::Prefer;
 
-use super::forest::AnyRoute;
+use super::forest::{AnyRoute, Packer};
 use super::ready::TreeSet;
 use crate::fold::{ROUTES, TreeRoute, busiest, even_out, fold};
 use crate::left::build;
-use crate::packing::RouteList;
+use crate::packing::{FirstFit, RouteList};
 
 /// With more switches than these, paths are not chosen while trees are packed.
 const MANY: usize = 256;
+/// With more routes than these, those of 64 switches, they are packed once.
+const AGAIN: usize = 1 << 12;
 
 /// Trees, and in which of them each route is.
 pub(super) type Packing = (Vec<Vec<LinkId>>, Vec<TreeRoute>);
@@ -80,6 +82,35 @@ pub(super) fn as_even(
         }
     }
     best
+}
+
+/// The same routes packed anew, if they then need fewer trees: those that are left when trees were given up are not those
+/// that were packed first.
+pub(super) fn again(graph: &Graph, (links, mut routes): Packing, most: usize) -> Packing {
+    if routes.len() > AGAIN {
+        return (links, routes);
+    }
+    let trees = build(graph, &links);
+    let channels = |route: &TreeRoute| {
+        let mut channels = Vec::new();
+        let (s, d) = (SwitchId(route.ends.0), SwitchId(route.ends.1));
+        trees[route.tree].walk(graph, s, d, &mut channels);
+        channels
+    };
+    let (with, without): (Vec<usize>, Vec<usize>) =
+        (0..routes.len()).partition(|at| routes[*at].pairs > 0);
+    let mut list = RouteList::default();
+    with.iter().for_each(|at| list.add(routes[*at].ends, &channels(&routes[*at])));
+    let (mut packer, mut placed) =
+        list.pack(graph.switches() as u32, || Packer::new(graph, most), None);
+    placed.extend(without.iter().map(|at| packer.place(&channels(&routes[*at]))));
+    if packer.trees() >= links.len() || placed.contains(&None) {
+        return (links, routes);
+    }
+    for (at, tree) in with.into_iter().chain(without).zip(placed.into_iter().flatten()) {
+        routes[at].tree = tree;
+    }
+    (packer.finish(), routes)
 }
 
 /// By two switches, the hops between them.

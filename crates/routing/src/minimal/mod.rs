@@ -11,7 +11,8 @@ use crate::keep::Kept;
 use crate::left::{shortest_left, unreached};
 use crate::packing::{FirstFit, RouteList};
 use crate::routes::{
-    SwitchDemand, SwitchRoutes, balanced, copy_lanes, longest_first, on_lanes, without_pairs,
+    SwitchDemand, SwitchRoutes, balanced, copy_lanes, least_cost, longest_first, on_lanes,
+    without_pairs,
 };
 use crate::updown::{Order, TreeSegment};
 
@@ -19,7 +20,7 @@ mod fewest;
 mod forest;
 mod ready;
 
-use fewest::{as_even, fewest};
+use fewest::{again, as_even, fewest};
 pub(crate) use forest::Packer;
 pub use ready::TreeSet;
 use ready::{least_time, smallest};
@@ -33,6 +34,10 @@ const SWEEPS: usize = 8;
 const STARTS: [usize; 6] = [2, 0, 1, 4, 8, 16];
 /// With more work for one search from each source, there is one beginning.
 const SMALL: usize = 1 << 16;
+/// How much work more roots of two ways may be, where the busiest link is busier than it may have to be, and how often the
+/// bound that tells sets its prices.
+const ROOT_WORK: usize = 1 << 18;
+const BOUND_ROUNDS: i32 = 12;
 /// With more switches than these, routes are placed source by source, and not at all where other trees do as well.
 const MANY: usize = 512;
 
@@ -125,7 +130,11 @@ impl Minimal {
         // Beyond so many switches they were looked at above.
         let others = || if many { Vec::new() } else { others() };
         (links, placed) = match prefer {
-            Prefer::Balance => as_even(graph, &demand.slowness, (links, placed), others, most),
+            Prefer::Balance => {
+                let packed = links.len();
+                let fewer = as_even(graph, &demand.slowness, (links, placed), others, most);
+                if fewer.0.len() < packed { again(graph, fewer, most) } else { fewer }
+            }
             Prefer::FewestVlans => {
                 fewest(graph, &demand.slowness, (links, placed), &list, others(), most)
             }
@@ -149,7 +158,12 @@ impl Minimal {
     pub fn routes(graph: &Graph, demand: &SwitchDemand) -> (SwitchDemand, SwitchRoutes) {
         let (demand, routes) = Self::routes_on_one_lane(graph, demand);
         let lay = |demand: &SwitchDemand| Self::laid(graph, demand);
-        on_lanes(graph, &vec![true; graph.channels()], &demand, routes, lay)
+        let (demand, mut routes) =
+            on_lanes(graph, &vec![true; graph.channels()], &demand, routes, lay);
+        if demand.lanes == 1 {
+            routes = Self::from_more_roots(graph, &demand, routes);
+        }
+        (demand, routes)
     }
 
     fn routes_on_one_lane(graph: &Graph, demand: &SwitchDemand) -> (SwitchDemand, SwitchRoutes) {
@@ -177,6 +191,37 @@ impl Minimal {
         let others = starts[1..].iter().map(|rounds| from(&two, &free, most.min(*rounds)));
         let best = one.chain(others).min_by_key(|routes| routes.cost(demand));
         best.expect("there is a first beginning")
+    }
+
+    /// `best`, or better routes from more beginnings where its busiest link is busier than it may have to be. Which two ways
+    /// a source has depends on the root, and where they lead on whether a turn costs something. `demand`: on one lane.
+    fn from_more_roots(
+        graph: &Graph,
+        demand: &SwitchDemand,
+        mut best: SwitchRoutes,
+    ) -> SwitchRoutes {
+        let tries = ROOT_WORK / demand.work();
+        let up = vec![true; graph.channels()];
+        let least = || least_cost(graph, &up, demand, BOUND_ROUNDS).ceil() as u64;
+        if tries == 0 || best.cost(demand).0 <= least() {
+            return best;
+        }
+        let n = graph.switches();
+        let costly = SwitchDemand { transit: vec![1; n], ..demand.clone() };
+        let free = SwitchDemand { nic_slowness: vec![0; n], ..costly.clone() };
+        let hops = graph.sums_of_hops(&demand.nodes);
+        let mut roots: Vec<u32> = (0..n as u32).collect();
+        roots.sort_by_key(|root| hops[*root as usize]);
+        for root in roots.into_iter().take(tries) {
+            let two = Order::new(graph, root).ups(graph);
+            for turns in [&free, &costly] {
+                let routes = balanced(graph, &two, turns, 0, SWEEPS);
+                if routes.cost(demand) < best.cost(demand) {
+                    best = routes;
+                }
+            }
+        }
+        best
     }
 
     /// Routes of each ordered pair of switches.

@@ -1,4 +1,4 @@
-//! Published networks that were planned badly once: a router network of Rocketfuel (Spring et al., SIGCOMM 2002), and one of
+//! Published networks that were planned badly once: a router network of Rocketfuel (Spring et al., SIGCOMM 2002), and three of
 //! the Internet Topology Zoo (Knight et al., IEEE JSAC 2011). A line of the files is a cable: the numbers of two switches.
 
 use std::collections::BTreeSet;
@@ -29,6 +29,20 @@ fn rocketfuel_6461_has_the_root_of_the_lowest_load() {
     let [chosen, s50] = ["", "root = \"s50\""].map(load);
     assert!(chosen <= 700, "{chosen}");
     assert!(chosen as f64 <= 1.05 * s50 as f64, "{chosen}, and {s50} from s50");
+}
+
+/// Any path that `transit` takes is open to `minimal` too, which had 36 pairs on a cable of BtEurope and 137 on one of Cwix.
+#[test]
+fn minimal_loads_no_link_more_than_transit() {
+    let networks = [(24, include_str!("bteurope.txt"), 35), (36, include_str!("cwix.txt"), 136)];
+    for (switches, text, most) in networks {
+        let load = |strategy| {
+            let plan = explicit(&vec![1; switches], &cables(text), &routing(strategy, 1));
+            verify::check(&plan).max_link_load
+        };
+        let [minimal, transit] = ["minimal", "transit"].map(load);
+        assert!(minimal <= transit && minimal <= most, "{minimal}, and {transit} by transit");
+    }
 }
 
 /// Backups shared a switch with their primary for 364 pairs under `minimal` and 944 under `stp`.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.bridge.sh: switch s1 of fabric mesh-3x2
-# Generation 340925efcb79855b, written by `tresse export bridge`.
+# Generation 771c968ac229de1f, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.

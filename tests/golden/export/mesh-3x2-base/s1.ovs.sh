@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.ovs.sh: switch s1 of fabric mesh-3x2
-# Generation 340925efcb79855b, written by `tresse export openvswitch`.
+# Generation 771c968ac229de1f, written by `tresse export openvswitch`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.ovs.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.

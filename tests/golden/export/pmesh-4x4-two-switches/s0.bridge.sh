@@ -1,6 +1,6 @@
 #!/bin/sh
 # s0.bridge.sh: switch s0 of fabric t
-# Generation 72fec4545e105151, written by `tresse export bridge`.
+# Generation 7685a0592dfff4ab, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s0.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.
