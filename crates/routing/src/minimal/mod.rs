@@ -36,7 +36,7 @@ const STARTS: [usize; 6] = [2, 0, 1, 4, 8, 16];
 const SMALL: usize = 1 << 16;
 /// How much work more roots of two ways may be, where the busiest link is busier than it may have to be, and how often the
 /// bound that tells sets its prices.
-const ROOT_WORK: usize = 1 << 18;
+const ROOT_WORK: usize = 1 << 17;
 const BOUND_ROUNDS: i32 = 12;
 /// With more switches than these, routes are placed source by source, and not at all where other trees do as well.
 const MANY: usize = 512;
@@ -201,9 +201,10 @@ impl Minimal {
         mut best: SwitchRoutes,
     ) -> SwitchRoutes {
         let tries = ROOT_WORK / demand.work();
+        let time = best.cost(demand).0;
         let up = vec![true; graph.channels()];
         let least = || least_cost(graph, &up, demand, BOUND_ROUNDS).ceil() as u64;
-        if tries == 0 || best.cost(demand).0 <= least() {
+        if tries == 0 || time <= demand.light() || time <= least() {
             return best;
         }
         let n = graph.switches();

@@ -120,6 +120,13 @@ impl SwitchDemand {
         self.homes[self.switch(source) as usize]
     }
 
+    /// A cost that is low enough. Links that hold nobody up are light, except where some switches are there to spread traffic
+    /// over: then some pair's traffic may well be more than an equal part of what its nodes send.
+    #[must_use]
+    pub fn light(&self) -> u64 {
+        if self.nodes.contains(&0) { 0 } else { self.own_time }
+    }
+
     /// How much one search from each source costs, in channels looked at.
     #[must_use]
     pub fn work(&self) -> usize {

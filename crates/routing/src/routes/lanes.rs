@@ -31,9 +31,7 @@ pub(crate) fn on_lanes(
 ) -> (SwitchDemand, SwitchRoutes) {
     let mut best = (demand.clone(), routes);
     let cost = |(demand, routes): &(SwitchDemand, SwitchRoutes)| routes.cost(demand).0 as f64;
-    // Links that hold nobody up are light enough, except where some switches are there to spread traffic over: then some
-    // pair's traffic may well be more than an equal part of what its nodes send.
-    let light = if demand.nodes.contains(&0) { 0.0 } else { demand.own_time as f64 };
+    let light = demand.light() as f64;
     if demand.work() > WORK || cost(&best) <= light {
         return best;
     }
