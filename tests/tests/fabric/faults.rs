@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use tresse_base::id::NodeId;
 use tresse_base::random::Random;
+use tresse_control::Status;
 use tresse_plan::Plan;
 use tresse_tests::load;
 use tresse_topology::path::{Path, Segment};
@@ -151,10 +152,11 @@ fn cut_cable() {
     assert!(count(load::Fault::Lost) <= 25, "more than half a second lost: {misses:?}");
 }
 
-/// Whoever has a path that avoids it answers, and all do when it is back.
+/// Whoever has a path that avoids it answers, and all do when it is back. Alone, as the next: beside others an emulated
+/// machine may be too slow for the sessions of either, which then end again and again (docs/trials.md).
 fn silent_link() {
-    let lab =
-        Lab::up(&file(TWO_NICS, "dor", 2, ""), &["--announce-seconds", "3", "--bfd-ms", "300"]);
+    let options = ["--announce-seconds", "3", "--bfd-ms", "300"];
+    let lab = Lab::up_alone(&file(TWO_NICS, "dor", 2, ""), &options);
     let plan = &lab.now.plan;
     let crossed = |k: &usize| {
         let pairs = plan.pairs();
@@ -171,8 +173,9 @@ fn silent_link() {
     let object = fault.object(plan);
     let whole = || {
         lab.in_sync()?;
-        let status = lab.now.nodes().map(|node| lab.status(node).unwrap());
-        let open = status.filter(|s| s.sessions_up < s.sessions || !s.broken.is_empty()).count();
+        let status: Result<Vec<_>, _> = lab.now.nodes().map(|node| lab.status(node)).collect();
+        let is_open = |s: &&Status| s.sessions_up < s.sessions || !s.broken.is_empty();
+        let open = status?.iter().filter(is_open).count();
         if open == 0 { Ok(()) } else { Err(format!("{open} nodes with sessions down")) }
     };
     eventually("all sessions are up", 60, whole);
@@ -190,8 +193,8 @@ fn silent_link() {
 /// cross it. No cables named: each of them.
 fn cables_one_by_one(dims: [u32; 2], named: &[&str]) {
     let topology = &format!("kind = \"torus\", dims = {dims:?}, nics_per_node = 1");
-    let lab =
-        Lab::up(&file(topology, "dor", 2, ""), &["--announce-seconds", "3", "--bfd-ms", "1000"]);
+    let options = ["--announce-seconds", "3", "--bfd-ms", "1000"];
+    let lab = Lab::up_alone(&file(topology, "dor", 2, ""), &options);
     let plan = &lab.now.plan;
     let cluster = plan.cluster();
     let pairs: Vec<_> = plan.pairs().collect();
