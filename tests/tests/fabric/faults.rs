@@ -152,11 +152,10 @@ fn cut_cable() {
     assert!(count(load::Fault::Lost) <= 25, "more than half a second lost: {misses:?}");
 }
 
-/// Whoever has a path that avoids it answers, and all do when it is back. Alone, as the next: beside others an emulated
-/// machine may be too slow for the sessions of either, which then end again and again (docs/trials.md).
+/// Whoever has a path that avoids it answers, and all do when it is back.
 fn silent_link() {
-    let options = ["--announce-seconds", "3", "--bfd-ms", "300"];
-    let lab = Lab::up_alone(&file(TWO_NICS, "dor", 2, ""), &options);
+    let lab =
+        Lab::up(&file(TWO_NICS, "dor", 2, ""), &["--announce-seconds", "3", "--bfd-ms", "300"]);
     let plan = &lab.now.plan;
     let crossed = |k: &usize| {
         let pairs = plan.pairs();
@@ -193,8 +192,8 @@ fn silent_link() {
 /// cross it. No cables named: each of them.
 fn cables_one_by_one(dims: [u32; 2], named: &[&str]) {
     let topology = &format!("kind = \"torus\", dims = {dims:?}, nics_per_node = 1");
-    let options = ["--announce-seconds", "3", "--bfd-ms", "1000"];
-    let lab = Lab::up_alone(&file(topology, "dor", 2, ""), &options);
+    let lab =
+        Lab::up(&file(topology, "dor", 2, ""), &["--announce-seconds", "3", "--bfd-ms", "1000"]);
     let plan = &lab.now.plan;
     let cluster = plan.cluster();
     let pairs: Vec<_> = plan.pairs().collect();

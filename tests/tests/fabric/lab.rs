@@ -130,8 +130,11 @@ pub const RESTART: &str = "--restart";
 impl Lab {
     /// Builds the lab of a cluster file, with more options for `tresse lab up`. Daemons that end stay
     /// away, unless one of the options is [`RESTART`].
+    /// With BFD it is alone in an emulated machine: that may be too slow for other work beside, and sessions then end again and
+    /// again (docs/trials.md).
     pub fn up(text: &str, options: &[&str]) -> Self {
-        Self::up_in(vec![Place::any()], text, options)
+        let alone = pace::is_emulated() && options.contains(&"--bfd-ms");
+        Self::up_in(if alone { Place::all() } else { vec![Place::any()] }, text, options)
     }
 
     /// The same with no other lab beside it, for tests that measure.
