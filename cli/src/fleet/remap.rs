@@ -61,7 +61,8 @@ impl Remap {
             self.keep.as_deref().map_or_else(|| Ok(Vec::new()), expand)?.into_iter().collect();
         let known = cluster.switches.iter().map(|switch| switch.name.clone()).collect();
         let wires = self.sources.wires(&hosts, known)?;
-        let sight = Sight { cluster: &cluster, hosts: &hosts, keep: &keep, wires: &wires };
+        let cables = cluster.unbundled();
+        let sight = Sight { cluster: &cables, hosts: &hosts, keep: &keep, wires: &wires };
         let wrong = |e: RemapError| Failure::new(Code::BadFile, format!("{}: {e}", file.display()));
         let mut remap = remap::Remap::of(sight).map_err(wrong)?;
         let (mut code, mut failed) = (Code::Fine, None::<Failure>);

@@ -6,6 +6,7 @@ use clap::Args;
 use tresse_base::id::NodeId;
 use tresse_control::{PathLine, SegmentLine};
 use tresse_plan::{PathView, SegmentView};
+use tresse_verify::SharedParts;
 
 use crate::fail::{Code, Failure};
 use crate::input;
@@ -13,7 +14,8 @@ use crate::installed::InstalledArgs;
 use crate::node::answer::Formatted;
 use crate::output::{self, plain};
 
-/// Arguments of `tresse paths`, which prints every path of every pair of nodes, or those of this node as they are now.
+/// Arguments of `tresse paths`, which prints every path of every pair of nodes, what those of a pair share, or those of this
+/// node as they are now.
 #[derive(Debug, Args)]
 pub struct Paths {
     #[command(flatten)]
@@ -24,6 +26,9 @@ pub struct Paths {
     /// Only paths to this node.
     #[arg(long, value_name = "NODE")]
     to: Option<String>,
+    /// Only pairs without a backup of their own, and which switches, links or NICs all their paths need.
+    #[arg(long, conflicts_with = "live")]
+    shared: bool,
     /// Ask this node's daemon for the paths from here, each with its state: active, standby, pending, broken, fused or
     /// drained.
     #[arg(long, conflicts_with_all = ["file", "lock", "from"])]
@@ -49,7 +54,20 @@ impl Paths {
         let mut out = output::stdout();
         let wanted =
             |s: NodeId, d: NodeId| from.is_none_or(|f| f == s) && to.is_none_or(|t| t == d);
-        for (s, d) in plan.pairs().filter(|(s, d)| wanted(*s, *d)) {
+        let pairs = plan.pairs().filter(|(s, d)| wanted(*s, *d));
+        if self.shared {
+            let parts = SharedParts::of(&plan).map_err(|e| Failure::new(Code::Usage, e))?;
+            for pair in pairs.filter_map(|(s, d)| parts.of_pair(s, d)) {
+                if json {
+                    output::json_line(&mut out, &Formatted::new(&pair))?;
+                } else {
+                    writeln!(out, "{pair}")?;
+                }
+            }
+            out.flush()?;
+            return Ok(Code::Fine);
+        }
+        for (s, d) in pairs {
             for path in plan.paths(s, d) {
                 let view = plan.path_view(&path);
                 if json {

@@ -109,7 +109,7 @@ fn plan_text(out: &mut impl Write, plan: &tresse_plan::Plan) -> Result<(), Failu
         cluster.name,
         cluster.nodes.len(),
         cluster.switches.len(),
-        cluster.links.len() + cluster.direct_cables().count(),
+        cluster.cables().count() + cluster.direct_cables().count(),
         plan.generation()
     )?;
     if !plan.cluster().is_untagged() {

@@ -174,3 +174,39 @@ fn the_large_torus_is_planned_for_one_node_and_one_pair() {
     let check = tresse(["check", LARGE, "--json"]).exits(0).object();
     assert_eq!(check["pairs"], 4096 * 4095);
 }
+
+/// A circle of four switches and a fifth on one of them: what hangs there has no other way.
+#[test]
+fn pairs_without_a_backup_of_their_own_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("circle.toml");
+    let cables = [("s0:2", "s1:2"), ("s1:3", "s2:2"), ("s2:3", "s3:2"), ("s3:3", "s0:3")];
+    let cables = cables.into_iter().chain([("s1:4", "s4:2")]);
+    let cables = cables.map(|(a, b)| format!("[[link]]\na = \"{a}\"\nb = \"{b}\"\n"));
+    let text = "[fabric]\ntopology = { kind = \"explicit\" }\n[[switch]]\nname = \"s[0-4]\"\n\
+                [[node]]\nname = \"n[0-4]\"\nnics = [{ switch = \"s[0-4]\", port = 1 }]\n";
+    std::fs::write(&file, text.to_owned() + &cables.collect::<String>()).unwrap();
+    let file = file.display().to_string();
+    let counted = |file: &str| {
+        tresse(["check", file, "--json"]).exits(0).object()["failures"]
+            ["pairs_without_disjoint_backup"]
+            .take()
+    };
+    let shared = tresse(["paths", &file, "--shared", "--json"]).exits(0).lines();
+    assert_eq!(shared.len(), 8);
+    assert_eq!(counted(&file), 8);
+    for pair in &shared {
+        has(pair, "format src dst paths shared forced");
+        assert!(pair["shared"].as_array().unwrap().contains(&"s1-s4".into()), "{pair}");
+        assert_eq!(pair["forced"], true);
+    }
+    let line = tresse(["paths", &file, "--shared", "--from", "n1"]).exits(0).stdout;
+    assert_eq!(line, "n1 -> n4  1 path: s1-s4  no cables go round them\n");
+
+    for file in ["configs/fat-tree-6.toml", "configs/flat24.toml", "configs/clos-4x8.toml"] {
+        let shared = tresse(["paths", file, "--shared", "--json"]).exits(0).lines();
+        assert_eq!(counted(file), shared.len(), "{file}");
+    }
+    let routed = tresse(["paths", "configs/ring-4.toml", "--shared"]).exits(2).stderr;
+    assert!(routed.contains("nodes that route"), "{routed}");
+}

@@ -64,6 +64,8 @@ pub enum ProblemKind {
     TooFewPorts,
     /// The cable joins a switch to itself.
     SelfLink,
+    /// Cables of one link aggregation group have different rates.
+    MixedRates,
     /// The prefix has fewer addresses than there are nodes or NICs.
     PrefixTooSmall,
     /// Two prefixes share addresses, or two prefixes of one family are given.

@@ -283,7 +283,7 @@ section! {
         /// Ageing time of the forwarding database in seconds.
         #[schemars(range(min = limits::MIN_AGE, max = limits::MAX_AGE), extend("default" = 300))]
         fdb_age_seconds: Number = "fdb_age_seconds = 300",
-        /// Parallel cables between the same two switches form one trunk (not yet: no effect).
+        /// All cables to a switch that has this too are one link: a link aggregation group (LACP).
         #[schemars(extend("default" = false))]
         lag: bool = "lag = false",
     }

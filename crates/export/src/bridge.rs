@@ -12,8 +12,10 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     let mut out = String::new();
     let name = format!("{}.bridge.sh", config.name);
     header(config, &name, &mut out);
-    let ports: Vec<_> = config.ports.iter().map(|p| p.port.to_string()).collect();
+    let ports: Vec<_> = config.cabled().iter().map(u32::to_string).collect();
     let ports = ports.join(" ");
+    let interfaces: Vec<_> =
+        config.ports.iter().map(|port| format!("\"{}\"", interface(config, port.port))).collect();
     line!(out, "set -eu");
     line!(out, ": \"${{bridge:=br0}}\" \"${{port:=swp}}\"");
     line!(out);
@@ -23,10 +25,13 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     line!(out, "        vlan_default_pvid 0 vlan_stats_enabled 1 vlan_stats_per_port 1");
     line!(out, "ip link set dev \"$bridge\" type bridge vlan_default_pvid 0 vlan_filtering 1 \\");
     line!(out, "    mcast_snooping 0 ageing_time {}", u64::from(config.fdb_age_seconds) * 100);
-    line!(out, "for n in {ports}; do");
-    line!(out, "    off=/proc/sys/net/ipv6/conf/$port$n/disable_ipv6");
+    for group in config.groups() {
+        bond(&interface(config, group.port), &group.group, &mut out);
+    }
+    line!(out, "for dev in {}; do", interfaces.join(" "));
+    line!(out, "    off=/proc/sys/net/ipv6/conf/$dev/disable_ipv6");
     line!(out, "    [ ! -w \"$off\" ] || echo 1 >\"$off\"");
-    line!(out, "    ip link set dev \"$port$n\" master \"$bridge\"");
+    line!(out, "    ip link set dev \"$dev\" master \"$bridge\"");
     line!(out, "done");
     if config.base.is_none() {
         line!(out, "off=/proc/sys/net/ipv6/conf/$bridge/disable_ipv6");
@@ -44,7 +49,7 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         vids.extend(port.untagged);
         vids.sort_unstable();
         for gap in others(&vids) {
-            line!(out, "vlan del dev ${{port}}{} vid {gap}", port.port);
+            line!(out, "vlan del dev {} vid {gap}", interface(config, port.port));
         }
     }
     line!(out, "EOF");
@@ -56,10 +61,10 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     }
     for port in &config.ports {
         if let Some(vid) = port.untagged {
-            line!(out, "vlan add dev ${{port}}{} vid {vid} pvid untagged", port.port);
+            line!(out, "vlan add dev {} vid {vid} pvid untagged", interface(config, port.port));
         }
         for vids in runs(&port.tagged) {
-            line!(out, "vlan add dev ${{port}}{} vid {vids}", port.port);
+            line!(out, "vlan add dev {} vid {vids}", interface(config, port.port));
         }
     }
     line!(out, "EOF");
@@ -70,9 +75,9 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         for entry in &config.fdb {
             line!(
                 out,
-                "fdb replace {} dev ${{port}}{} vlan {} master static",
+                "fdb replace {} dev {} vlan {} master static",
                 entry.mac,
-                entry.port,
+                interface(config, entry.port),
                 entry.vid
             );
         }
@@ -87,11 +92,35 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     }
     line!(out);
     line!(out, "for n in {ports}; do ip link set dev \"$port$n\" up; done");
+    for group in config.groups() {
+        line!(out, "ip link set dev {} up", interface(config, group.port));
+    }
     line!(out, "ip link set dev \"$bridge\" up");
     line!(out);
     line!(out, "# Last: spanning tree off.");
     line!(out, "ip link set dev \"$bridge\" type bridge stp_state 0");
     vec![ExportFile { name, text: out }]
+}
+
+/// In the words of the shell.
+fn interface(config: &SwitchConfig, port: u32) -> String {
+    config.interface(port, |port| format!("${{port}}{port}"), |group| format!("lag{group}"))
+}
+
+/// Makes a bond of ports, unless it is there. Ports that it has lost are taken out by hand.
+fn bond(name: &str, ports: &[u32], out: &mut String) {
+    let ports: Vec<_> = ports.iter().map(u32::to_string).collect();
+    line!(out, "ip link show dev {name} >/dev/null 2>&1 ||");
+    line!(out, "    ip link add name {name} type bond mode 802.3ad miimon 100 \\");
+    line!(out, "        lacp_rate fast xmit_hash_policy layer2+3");
+    line!(out, "for n in {}; do", ports.join(" "));
+    line!(
+        out,
+        "    case $(ip -o link show dev \"$port$n\") in *\" master {name} \"*) continue ;; esac"
+    );
+    line!(out, "    ip link set dev \"$port$n\" down");
+    line!(out, "    ip link set dev \"$port$n\" master {name}");
+    line!(out, "done");
 }
 
 fn header(config: &SwitchConfig, name: &str, out: &mut String) {

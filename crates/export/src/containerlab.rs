@@ -70,7 +70,7 @@ pub(super) fn render(plan: &Plan) -> Vec<ExportFile> {
             line!(out, "        - {{node: {node}, interface: {name}, mac: \"{}\"}}", nic.mac);
         }
     }
-    for link in &cluster.links {
+    for (_, link) in cluster.cables() {
         let end = |p: Port| format!("{}:swp{}", cluster.switch(p.switch).name, p.port);
         line!(out, "    - endpoints: [{}, {}]", json!(end(link.a)), json!(end(link.b)));
     }
@@ -99,7 +99,7 @@ fn plain_bridge(plan: &Plan, name: &str) -> Vec<String> {
             plug(plan.line_vid(k.into(), i), Port { switch: nic.switch, port: nic.port });
         }
     }
-    cluster.links.iter().flat_map(|link| [link.a, link.b]).for_each(|end| plug(None, end));
+    cluster.cables().flat_map(|(_, link)| [link.a, link.b]).for_each(|end| plug(None, end));
     let commands = bridges.into_iter().flat_map(|(line, ports)| {
         let bridge = format!("br{}", line.map_or(0, |vid| vid.0));
         let add = format!("ip link add {bridge} type bridge stp_state 0");

@@ -4,6 +4,7 @@
 
 use tresse_base::id::Vid;
 use tresse_plan::Plan;
+use tresse_topology::cluster::Link;
 
 use super::spell::ranges;
 use super::{ExportFile, PortRole, SwitchConfig};
@@ -29,7 +30,11 @@ pub(super) fn render(plan: &Plan, configs: &[SwitchConfig], only: Option<Vid>) -
     let port_of = |switch: usize, port: u32| {
         configs[switch].ports.iter().find(|p| p.port == port).expect("cabled ports are configured")
     };
-    for link in &cluster.links {
+    for (i, link) in cluster.links.iter().enumerate() {
+        let cables = cluster.cables_of(i.into());
+        let ports = |of: fn(&Link) -> u32| -> String {
+            cables.iter().map(|cable| of(cable).to_string()).collect::<Vec<_>>().join(",")
+        };
         let port = port_of(link.a.switch.index(), link.a.port);
         let label = match (&port.role, port.untagged) {
             _ if cluster.is_uplink(link) => "uplink".to_string(),
@@ -43,8 +48,8 @@ pub(super) fn render(plan: &Plan, configs: &[SwitchConfig], only: Option<Vid>) -
             quoted(&cluster.switch(link.a.switch).name),
             quoted(&cluster.switch(link.b.switch).name),
             quoted(&label),
-            link.a.port,
-            link.b.port,
+            ports(|cable| cable.a.port),
+            ports(|cable| cable.b.port),
             style(&port.tagged, port.untagged)
         );
     }

@@ -23,9 +23,10 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         ],
     }
     .write(config, &mut out);
+    let interface = |port| config.interface(port, ethernet, |group| format!("Port-Channel{group}"));
     for port in &config.ports {
         line!(out, "!");
-        line!(out, "interface Ethernet{}", port.port);
+        line!(out, "interface {}", interface(port.port));
         line!(out, "   description {}", port.peer);
         line!(out, "   switchport");
         match port.untagged {
@@ -41,13 +42,20 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
                 line!(out, "   switchport mode trunk");
             }
         }
-        if config.flow_control_off {
-            line!(out, "   flowcontrol receive off");
-            line!(out, "   flowcontrol send off");
+        if port.group.is_empty() {
+            flow_control(config, &mut out);
         }
         line!(out, "   no shutdown");
     }
-    vlans_and_entries(config, "   ", |port| format!("Ethernet{port}"), &mut out);
+    for (group, port) in config.members() {
+        line!(out, "!");
+        line!(out, "interface {}", ethernet(port));
+        line!(out, "   description {}", group.peer);
+        flow_control(config, &mut out);
+        line!(out, "   channel-group {} mode active", group.port);
+        line!(out, "   no shutdown");
+    }
+    vlans_and_entries(config, "   ", interface, &mut out);
     line!(out, "!");
     line!(out, "! Last: spanning tree off on these VLANs.");
     let vids: Vec<_> = config.vlans.iter().map(|v| v.vid).collect();
@@ -56,4 +64,15 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     }
     line!(out, "end");
     vec![ExportFile { name, text: out }]
+}
+
+fn ethernet(port: u32) -> String {
+    format!("Ethernet{port}")
+}
+
+fn flow_control(config: &SwitchConfig, out: &mut String) {
+    if config.flow_control_off {
+        line!(out, "   flowcontrol receive off");
+        line!(out, "   flowcontrol send off");
+    }
 }

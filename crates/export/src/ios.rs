@@ -5,7 +5,7 @@ use tresse_base::id::Vid;
 
 use super::preamble::Preamble;
 use super::spell::{dotted, lists, vlan_name};
-use super::{ExportFile, PortRole, SwitchConfig};
+use super::{ExportFile, PortConfig, PortRole, SwitchConfig};
 
 /// IOS takes command lines of 254 characters.
 const LIST: usize = 200;
@@ -39,25 +39,23 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     .write(config, &mut out);
     line!(out, "!");
     line!(out, "vtp mode transparent");
+    let interface = |port| config.interface(port, ethernet, |group| format!("Port-channel{group}"));
     for port in &config.ports {
         line!(out, "!");
         line!(out, "interface {}", interface(port.port));
-        line!(out, " description {}", port.peer);
-        line!(out, " switchport");
-        match port.untagged {
-            Some(vid) if port.role == PortRole::Access => access(" ", vid, &mut out),
-            untagged => {
-                line!(out, " switchport trunk native vlan {}", untagged.unwrap_or(config.parking));
-                let mut vids: Vec<Vid> = untagged.iter().chain(&port.tagged).copied().collect();
-                vids.sort_unstable();
-                allowed(" ", &vids, &mut out);
-                line!(out, " switchport mode trunk");
-            }
+        switchport(config, port, &mut out);
+        if port.group.is_empty() {
+            cable(config, &mut out);
         }
-        line!(out, " switchport nonegotiate");
-        if config.flow_control_off {
-            line!(out, " flowcontrol receive off");
-        }
+        line!(out, " no shutdown");
+    }
+    // Ports join a group only with the settings that it has.
+    for (group, port) in config.members() {
+        line!(out, "!");
+        line!(out, "interface {}", ethernet(port));
+        switchport(config, group, &mut out);
+        cable(config, &mut out);
+        line!(out, " channel-group {} mode active", group.port);
         line!(out, " no shutdown");
     }
     vlans_and_entries(config, " ", interface, &mut out);
@@ -71,8 +69,32 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     vec![ExportFile { name, text: out }]
 }
 
-fn interface(port: u32) -> String {
+fn ethernet(port: u32) -> String {
     format!("GigabitEthernet1/0/{port}")
+}
+
+/// What a port, or a group of ports, carries.
+fn switchport(config: &SwitchConfig, port: &PortConfig, out: &mut String) {
+    line!(out, " description {}", port.peer);
+    line!(out, " switchport");
+    match port.untagged {
+        Some(vid) if port.role == PortRole::Access => access(" ", vid, out),
+        untagged => {
+            line!(out, " switchport trunk native vlan {}", untagged.unwrap_or(config.parking));
+            let mut vids: Vec<Vid> = untagged.iter().chain(&port.tagged).copied().collect();
+            vids.sort_unstable();
+            allowed(" ", &vids, out);
+            line!(out, " switchport mode trunk");
+        }
+    }
+    line!(out, " switchport nonegotiate");
+}
+
+/// What belongs to a port alone.
+fn cable(config: &SwitchConfig, out: &mut String) {
+    if config.flow_control_off {
+        line!(out, " flowcontrol receive off");
+    }
 }
 
 /// A port without tags.

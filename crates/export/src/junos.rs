@@ -25,13 +25,31 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         ],
     }
     .write(config, &mut out);
+    let interface = |port| config.interface(port, ethernet, |group| format!("ae{group}"));
+    if let Some(highest) = config.groups().map(|group| group.port).max() {
+        line!(out);
+        line!(out, "set chassis aggregated-devices ethernet device-count {}", highest + 1);
+    }
+    for (group, port) in config.members() {
+        let (name, member) = (interface(group.port), ethernet(port));
+        line!(out);
+        line!(out, "delete interfaces {member} unit 0");
+        line!(out, "delete interfaces {member} native-vlan-id");
+        line!(out, "set interfaces {member} description \"{}\"", group.peer);
+        line!(out, "set interfaces {member} ether-options 802.3ad {name}");
+        if config.flow_control_off {
+            line!(out, "set interfaces {member} ether-options no-flow-control");
+        }
+    }
     for port in &config.ports {
         let name = interface(port.port);
         line!(out);
         line!(out, "delete interfaces {name} unit 0 family ethernet-switching");
         line!(out, "delete interfaces {name} native-vlan-id");
         line!(out, "set interfaces {name} description \"{}\"", port.peer);
-        if config.flow_control_off {
+        if !port.group.is_empty() {
+            line!(out, "set interfaces {name} aggregated-ether-options lacp active");
+        } else if config.flow_control_off {
             line!(out, "set interfaces {name} ether-options no-flow-control");
         }
         let mut vids: Vec<Vid> = port.untagged.iter().chain(&port.tagged).copied().collect();
@@ -78,6 +96,6 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     vec![ExportFile { name, text: out }]
 }
 
-fn interface(port: u32) -> String {
+fn ethernet(port: u32) -> String {
     format!("ge-0/0/{}", port.saturating_sub(1))
 }

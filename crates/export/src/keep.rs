@@ -80,10 +80,12 @@ fn add(config: &mut SwitchConfig, before: &SwitchConfig, cabled: &BTreeSet<(Swit
     for port in &mut config.ports {
         let node = port.role == PortRole::Node;
         let leads_there = node || cabled.contains(&(config.switch, port.port));
+        // What was a cable by itself may belong to a group now, which leads there too.
+        let numbers = port.numbers();
         let same = |old: &&PortConfig| {
-            leads_there && old.port == port.port && (old.role == PortRole::Node) == node
+            leads_there && numbers.contains(&old.port) && (old.role == PortRole::Node) == node
         };
-        port.tagged.extend(before.ports.iter().find(same).into_iter().flat_map(|old| &old.tagged));
+        port.tagged.extend(before.ports.iter().filter(same).flat_map(|old| &old.tagged));
         port.tagged.sort_unstable();
         port.tagged.dedup();
         if port.role == PortRole::Pruned && !port.tagged.is_empty() {
@@ -91,8 +93,9 @@ fn add(config: &mut SwitchConfig, before: &SwitchConfig, cabled: &BTreeSet<(Swit
         }
         tagged.extend(port.tagged.iter().map(|vid| (*vid, port.port)));
     }
-    let used: BTreeSet<u32> = config.ports.iter().map(|port| port.port).collect();
-    for port in before.ports.iter().filter(|port| !used.contains(&port.port)) {
+    let used: BTreeSet<u32> = config.ports.iter().flat_map(PortConfig::numbers).collect();
+    let is_free = |port: &&PortConfig| port.numbers().iter().all(|number| !used.contains(number));
+    for port in before.ports.iter().filter(is_free) {
         if port.role == PortRole::Access || port.tagged.is_empty() {
             continue;
         }

@@ -44,27 +44,41 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     let own = config.base.unwrap_or(config.parking);
     line!(out, "    -- set port \"$bridge\" tag={own} \\");
     for port in &config.ports {
-        let n = port.port;
+        let name = interface(config, port.port);
         let vids: Vec<Vid> = port.untagged.iter().chain(&port.tagged).copied().collect();
         if port.role == PortRole::Pruned || vids.is_empty() {
-            line!(out, "    -- --if-exists del-port \"$bridge\" \"${{port}}{n}\" \\");
+            line!(out, "    -- --if-exists del-port \"$bridge\" \"{name}\" \\");
             continue;
         }
         let trunks: Vec<_> = vids.iter().map(Vid::to_string).collect();
         let trunks = trunks.join(",");
-        line!(out, "    -- --may-exist add-port \"$bridge\" \"${{port}}{n}\" \\");
+        let members: Vec<_> =
+            port.group.iter().map(|port| format!("\"{}\"", ethernet(*port))).collect();
+        if members.is_empty() {
+            line!(out, "    -- --may-exist add-port \"$bridge\" \"{name}\" \\");
+        } else {
+            for member in &members {
+                line!(out, "    -- --if-exists del-port \"$bridge\" {member} \\");
+            }
+            line!(
+                out,
+                "    -- --may-exist add-bond \"$bridge\" \"{name}\" {} \\",
+                members.join(" ")
+            );
+            line!(out, "    -- set port \"{name}\" lacp=active bond_mode=balance-tcp \\");
+        }
         match port.untagged {
             Some(vid) if port.role == PortRole::Access => {
-                line!(out, "    -- clear port \"${{port}}{n}\" trunks \\");
-                line!(out, "    -- set port \"${{port}}{n}\" vlan_mode=access tag={vid} \\");
+                line!(out, "    -- clear port \"{name}\" trunks \\");
+                line!(out, "    -- set port \"{name}\" vlan_mode=access tag={vid} \\");
             }
             Some(vid) => line!(
                 out,
-                "    -- set port \"${{port}}{n}\" vlan_mode=native-untagged tag={vid} trunks={trunks} \\"
+                "    -- set port \"{name}\" vlan_mode=native-untagged tag={vid} trunks={trunks} \\"
             ),
             None => {
-                line!(out, "    -- clear port \"${{port}}{n}\" tag \\");
-                line!(out, "    -- set port \"${{port}}{n}\" vlan_mode=trunk trunks={trunks} \\");
+                line!(out, "    -- clear port \"{name}\" tag \\");
+                line!(out, "    -- set port \"{name}\" vlan_mode=trunk trunks={trunks} \\");
             }
         }
     }
@@ -72,15 +86,16 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     if !config.fdb.is_empty() {
         line!(out);
         line!(out, "# Forwarding entries along the trees.");
-        line!(out, "while read -r n vid mac; do");
-        line!(out, "    ovs-appctl fdb/add \"$bridge\" \"$port$n\" \"$vid\" \"$mac\"");
+        line!(out, "while read -r name vid mac; do");
+        line!(out, "    ovs-appctl fdb/add \"$bridge\" \"$name\" \"$vid\" \"$mac\"");
         line!(out, "done <<EOF");
+        // Any port of a bond stands for the bond.
         for entry in &config.fdb {
-            line!(out, "{} {} {}", entry.port, entry.vid, entry.mac);
+            line!(out, "{} {} {}", ethernet(entry.port), entry.vid, entry.mac);
         }
         line!(out, "EOF");
     }
-    let ports: Vec<_> = config.ports.iter().map(|p| p.port.to_string()).collect();
+    let ports: Vec<_> = config.cabled().iter().map(u32::to_string).collect();
     let ports = ports.join(" ");
     line!(out);
     line!(out, "for n in {ports}; do");
@@ -93,4 +108,13 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
     line!(out, "# Last: spanning tree off.");
     line!(out, "ovs-vsctl set bridge \"$bridge\" stp_enable=false rstp_enable=false");
     vec![ExportFile { name, text: out }]
+}
+
+fn interface(config: &SwitchConfig, port: u32) -> String {
+    config.interface(port, ethernet, |group| format!("lag{group}"))
+}
+
+/// In the words of the shell.
+fn ethernet(port: u32) -> String {
+    format!("${{port}}{port}")
 }

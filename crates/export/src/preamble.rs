@@ -1,5 +1,6 @@
 //! The comment lines at the top of every exported switch configuration.
 
+use super::switch::ports_text;
 use super::{PortRole, SwitchConfig};
 
 /// The parts of the comment that depend on the dialect.
@@ -45,7 +46,7 @@ impl Preamble<'_> {
                 PortRole::Trunk => "trunk",
                 PortRole::Pruned => "pruned",
             };
-            line!(out, "{mark} port {}: {role}, {}", port.port, port.peer);
+            line!(out, "{mark} {}: {role}, {}", ports_text(&port.numbers()), port.peer);
         }
     }
 }

@@ -40,6 +40,24 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         true => line!(out, "# Ports: untagged frames only, in the VLAN of their line."),
         false => line!(out, "# Ports: tagged frames only, but for the base VLAN."),
     }
+    let interface = |port| config.interface(port, ethernet, |group| format!("lag{group}"));
+    for group in config.groups() {
+        let members: Vec<_> = group.group.iter().map(|port| ethernet(*port)).collect();
+        for member in &members {
+            line!(out, "/interface bridge port remove [find where interface={member}]");
+        }
+        let name = interface(group.port);
+        let slaves = members.join(",");
+        let settings = format!(
+            "slaves={slaves} mode=802.3ad lacp-rate=1sec transmit-hash-policy=layer-2-and-3"
+        );
+        upsert(
+            "/interface bonding",
+            &format!("name={name}"),
+            &format!("name={name} {settings}"),
+            &mut out,
+        );
+    }
     for port in &config.ports {
         let ether = interface(port.port);
         let settings = match port.untagged {
@@ -60,10 +78,10 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
         );
     }
     line!(out, "/interface ethernet");
-    for port in &config.ports {
+    for port in config.cabled() {
         let flow =
             if config.flow_control_off { " rx-flow-control=off tx-flow-control=off" } else { "" };
-        let ether = interface(port.port);
+        let ether = ethernet(port);
         line!(out, "set [find where name=\"{ether}\"] loop-protect=off{flow} disabled=no");
     }
     line!(out);
@@ -124,6 +142,6 @@ fn upsert(menu: &str, find: &str, settings: &str, out: &mut String) {
     line!(out, "    {menu} set [find where {find}] {settings} }}");
 }
 
-fn interface(port: u32) -> String {
+fn ethernet(port: u32) -> String {
     format!("ether{port}")
 }

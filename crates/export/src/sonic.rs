@@ -23,11 +23,12 @@ pub(super) fn render(config: &SwitchConfig) -> Vec<ExportFile> {
 
 fn database(config: &SwitchConfig) -> Value {
     let (mut vlans, mut members, mut ports) = (Map::new(), Map::new(), Map::new());
+    let (mut groups, mut cables) = (Map::new(), Map::new());
     for vid in config.vlans.iter().map(|v| v.vid).chain(base(config)) {
         vlans.insert(format!("Vlan{vid}"), json!({"vlanid": vid.to_string()}));
     }
     for port in &config.ports {
-        let name = interface(port.port);
+        let name = interface(config, port.port);
         let mut member = |vid: Vid, mode| {
             members.insert(format!("Vlan{vid}|{name}"), json!({"tagging_mode": mode}));
         };
@@ -41,9 +42,28 @@ fn database(config: &SwitchConfig) -> Value {
             member(vid, "untagged");
         }
         let mode = if access { "access" } else { "trunk" };
-        ports.insert(name, json!({"admin_status": "up", "description": port.peer, "mode": mode}));
+        if port.group.is_empty() {
+            ports.insert(
+                name,
+                json!({"admin_status": "up", "description": port.peer, "mode": mode}),
+            );
+            continue;
+        }
+        for member in port.group.iter().map(|port| ethernet(*port)) {
+            cables.insert(format!("{name}|{member}"), json!({}));
+            ports.insert(member, json!({"admin_status": "up", "description": port.peer}));
+        }
+        groups.insert(
+            name,
+            json!({"admin_status": "up", "lacp_key": "auto", "min_links": "1", "mode": mode}),
+        );
     }
-    json!({"PORT": ports, "VLAN": vlans, "VLAN_MEMBER": members})
+    let mut all = json!({"PORT": ports, "VLAN": vlans, "VLAN_MEMBER": members});
+    if !groups.is_empty() {
+        all["PORTCHANNEL"] = groups.into();
+        all["PORTCHANNEL_MEMBER"] = cables.into();
+    }
+    all
 }
 
 /// SONiC has no VLAN 1; the base VLAN is untagged everywhere, so its number stays in the switch.
@@ -55,7 +75,7 @@ fn forwarding(config: &SwitchConfig) -> Value {
     let entries = config.fdb.iter().map(|entry| {
         let mac = entry.mac.to_string().to_uppercase().replace(':', "-");
         let key = format!("FDB_TABLE:Vlan{}:{mac}", entry.vid);
-        json!({"OP": "SET", key: {"port": interface(entry.port), "type": "static"}})
+        json!({"OP": "SET", key: {"port": interface(config, entry.port), "type": "static"}})
     });
     entries.collect()
 }
@@ -94,7 +114,12 @@ fn advice(config: &SwitchConfig, fdb: &str) -> String {
     out
 }
 
-fn interface(port: u32) -> String {
+/// SONiC takes `PortChannel0` to `PortChannel9999`.
+fn interface(config: &SwitchConfig, port: u32) -> String {
+    config.interface(port, ethernet, |group| format!("PortChannel{group}"))
+}
+
+fn ethernet(port: u32) -> String {
     format!("Ethernet{}", port.saturating_sub(1))
 }
 

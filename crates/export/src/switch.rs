@@ -10,7 +10,7 @@ use tresse_base::id::{NodeId, SwitchId, TreeId, Vid};
 use tresse_base::units::Mac;
 use tresse_plan::base_vlan;
 use tresse_plan::{Line, Plan};
-use tresse_topology::cluster::{Learning, Stp};
+use tresse_topology::cluster::{Learning, Link, Port, Stp};
 use tresse_topology::vlan::TreeSpec;
 
 use super::ExportOptions;
@@ -52,11 +52,13 @@ pub struct SwitchConfig {
 /// what it is used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortConfig {
-    /// Port number from 1.
+    /// Port number from 1; of a link aggregation group that of its first cable, by which the group is named too.
     pub port: u32,
+    /// The ports of a link aggregation group (IEEE 802.1AX), ascending; empty for a port by itself.
+    pub group: Vec<u32>,
     /// What the port is for.
     pub role: PortRole,
-    /// The other end of the cable: `s01 port 4` or `n03 eth0`.
+    /// The other end of the cable: `s01 port 4` or `n03 eth0`; of a group `s01 ports 4,5`.
     pub peer: String,
     /// Tagged VLANs, ascending.
     pub tagged: Vec<Vid>,
@@ -130,11 +132,15 @@ pub(super) fn drafts(plan: &Plan, options: ExportOptions) -> Vec<SwitchConfig> {
             (true, None) => PortRole::Pruned,
             _ => PortRole::Trunk,
         };
-        for (here, there) in [(link.a, link.b), (link.b, link.a)] {
+        let cables = cluster.cables_of(i.into());
+        let ports = |of: fn(&Link) -> Port| cables.iter().map(|cable| of(cable).port).collect();
+        let (a, b): (Vec<u32>, Vec<u32>) = (ports(|cable| cable.a), ports(|cable| cable.b));
+        for (here, own, there, far) in [(link.a, &a, link.b, &b), (link.b, &b, link.a, &a)] {
             configs[here.switch.index()].ports.push(PortConfig {
                 port: here.port,
+                group: if own.len() > 1 { sorted(own) } else { Vec::new() },
                 role,
-                peer: format!("{} port {}", cluster.switch(there.switch).name, there.port),
+                peer: format!("{} {}", cluster.switch(there.switch).name, ports_text(far)),
                 tagged: on_link[i].clone(),
                 untagged,
             });
@@ -150,6 +156,7 @@ pub(super) fn drafts(plan: &Plan, options: ExportOptions) -> Vec<SwitchConfig> {
             let line = plan.line_vid(k.into(), i);
             config.ports.push(PortConfig {
                 port: nic.port,
+                group: Vec::new(),
                 role: if line.is_some() { PortRole::Access } else { PortRole::Node },
                 peer: format!("{} {}", node.name, nic.name),
                 tagged,
@@ -165,6 +172,57 @@ pub(super) fn drafts(plan: &Plan, options: ExportOptions) -> Vec<SwitchConfig> {
         config.fdb = fdb;
     }
     configs
+}
+
+fn sorted(ports: &[u32]) -> Vec<u32> {
+    let mut ports = ports.to_vec();
+    ports.sort_unstable();
+    ports
+}
+
+/// `port 4`, `ports 4,5`.
+pub(super) fn ports_text(ports: &[u32]) -> String {
+    let numbers: Vec<String> = ports.iter().map(u32::to_string).collect();
+    format!("port{} {}", if numbers.len() > 1 { "s" } else { "" }, numbers.join(","))
+}
+
+impl SwitchConfig {
+    /// The name of the interface to which the VLANs of a port belong: of the port itself, or of its group.
+    #[must_use]
+    pub fn interface(
+        &self,
+        port: u32,
+        alone: impl Fn(u32) -> String,
+        group: impl Fn(u32) -> String,
+    ) -> String {
+        let is_group = self.ports.iter().any(|of| of.port == port && !of.group.is_empty());
+        if is_group { group(port) } else { alone(port) }
+    }
+
+    /// The ports that are cabled, those of groups among them, ascending.
+    pub(super) fn cabled(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = self.ports.iter().flat_map(PortConfig::numbers).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The link aggregation groups.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &PortConfig> {
+        self.ports.iter().filter(|port| !port.group.is_empty())
+    }
+
+    /// The ports of all link aggregation groups, each with its group.
+    pub(super) fn members(&self) -> impl Iterator<Item = (&PortConfig, u32)> {
+        self.groups().flat_map(|group| group.group.iter().map(move |port| (group, *port)))
+    }
+}
+
+impl PortConfig {
+    /// The numbers of its ports: its own, or those of the group.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<u32> {
+        if self.group.is_empty() { vec![self.port] } else { self.group.clone() }
+    }
 }
 
 fn empty(plan: &Plan, id: SwitchId, base: Option<Vid>, options: ExportOptions) -> SwitchConfig {
@@ -330,6 +388,12 @@ pub(super) fn finish(plan: &Plan, config: &mut SwitchConfig) {
         .collect();
     if !pruned.is_empty() {
         notes.push(format!("no VLAN uses the cable on port {}: it is pruned", pruned.join(", ")));
+    }
+    for port in config.ports.iter().filter(|port| !port.group.is_empty()) {
+        notes.push(format!(
+            "ports {} are one link aggregation group (LACP, active), as lag = true asks for: a flow uses one of its cables",
+            port.group.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+        ));
     }
     if switch.stp == Stp::Mstp {
         notes.push(

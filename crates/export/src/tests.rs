@@ -64,6 +64,45 @@ fn every_format_of_the_torus_and_the_mesh_is_as_read() {
     }
 }
 
+/// Two switches with three cables that are one link.
+fn lag() -> Plan {
+    let text = "[fabric]\nname = \"t\"\ntopology = { kind = \"explicit\" }\n\
+                [[switch]]\nname = \"s[0-1]\"\nlag = true\n\
+                [[node]]\nname = \"a[0-1]\"\nnics = [{ switch = \"s0\", port = \"[1-2]\" }]\n\
+                [[node]]\nname = \"b[0-1]\"\nnics = [{ switch = \"s1\", port = \"[1-2]\" }]\n\
+                [[link]]\na = \"s0:[6-8]\"\nb = \"s1:[6-8]\"\n";
+    Plan::build(tresse_cluster::parse(text, "t.toml").unwrap()).unwrap()
+}
+
+#[test]
+fn a_link_aggregation_group_is_one_port_in_every_format() {
+    let plan = lag();
+    let options = ExportOptions { cyclic: true, static_fdb: true };
+    for format in Format::all() {
+        let object = match Writer::of(format) {
+            Writer::Switch(_) => Some("s1"),
+            Writer::Node(_) => continue,
+            Writer::Drawing | Writer::Fabric(_) => None,
+        };
+        let files = render(&plan, format, object, options).unwrap();
+        files.iter().for_each(|file| golden("lag", file));
+    }
+}
+
+#[test]
+fn a_cable_that_joins_a_group_keeps_its_vlans() {
+    let plan = lag();
+    let before = Plan::build(plan.cluster().unbundled()).unwrap();
+    let configs = switch_configs_keeping(&plan, &before, ExportOptions::default()).unwrap();
+    let old = switch_configs(&before, ExportOptions::default());
+    for (new, old) in configs.iter().zip(&old) {
+        assert_eq!(new.cabled(), old.cabled());
+        let group = new.groups().next().unwrap();
+        let members = old.ports.iter().filter(|port| group.group.contains(&port.port));
+        assert!(members.flat_map(|port| &port.tagged).all(|vid| group.tagged.contains(vid)));
+    }
+}
+
 #[test]
 fn every_format_of_fabrics_whose_nodes_route_is_as_read_or_refused() {
     as_read_or_refused("ring-4", "kind = \"ring\", nodes = 4");

@@ -26,7 +26,7 @@ pub struct Blueprint {
     pub nodes: Vec<LabNode>,
     /// Switches in plan order.
     pub switches: Vec<LabSwitch>,
-    /// Cables: switch-to-switch links in plan order, then NICs in node order, those between nodes by
+    /// Cables: those between switches in plan order, then NICs in node order, those between nodes by
     /// their first end.
     pub cables: Vec<Cable>,
 }
@@ -79,6 +79,9 @@ pub struct End {
     pub switch: bool,
     /// Interface name there: the NIC's, or `p<port>`.
     pub interface: String,
+    /// The bond of a link aggregation group that the interface belongs to: `lag` and the port of its first cable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bond: Option<String>,
     /// Its ifindex, unique in the whole lab (K23).
     pub ifindex: u32,
     /// The NIC's MAC address.
@@ -89,6 +92,14 @@ pub struct End {
     pub tagged: BTreeSet<u16>,
     /// Untagged VID of a port (K3); on a plain switch the line of nodes that it is in.
     pub untagged: Option<u16>,
+}
+
+impl End {
+    /// The bridge port of a switch: its bond, or the interface itself.
+    #[must_use]
+    pub fn bridge_port(&self) -> &str {
+        self.bond.as_ref().unwrap_or(&self.interface)
+    }
 }
 
 /// Error: no lab can be built from a plan, because a node and a switch have the same name.
@@ -125,19 +136,19 @@ impl Blueprint {
             })
             .collect();
         let configs = switch_configs(plan, ExportOptions { cyclic: false, static_fdb });
-        let switches = configs
-            .iter()
-            .map(|config| LabSwitch {
+        let switches = configs.iter().map(|config| {
+            let fdb = config.fdb.iter().map(|entry| {
+                let port = config.interface(entry.port, port_name, bond_name);
+                (entry.mac, entry.vid.0, port)
+            });
+            LabSwitch {
                 name: config.name.clone(),
                 plain: plan.cluster().is_untagged(),
                 fdb_age_seconds: config.fdb_age_seconds,
-                fdb: config
-                    .fdb
-                    .iter()
-                    .map(|entry| (entry.mac, entry.vid.0, port_name(entry.port)))
-                    .collect(),
-            })
-            .collect();
+                fdb: fdb.collect(),
+            }
+        });
+        let switches = switches.collect();
         let cables = cables(plan, &configs);
         Ok(Self { generation: plan.generation().into(), nodes, switches, cables })
     }
@@ -179,17 +190,36 @@ pub fn port_name(port: u32) -> String {
     format!("p{port}")
 }
 
-/// (tagged VIDs, untagged VID) of every switch port, as operators get them.
-type Memberships = BTreeMap<Port, (BTreeSet<u16>, Option<u16>)>;
+/// The interface name of a link aggregation group in a lab.
+fn bond_name(port: u32) -> String {
+    format!("lag{port}")
+}
+
+/// What a switch port has, as operators get it.
+#[derive(Default)]
+struct Membership {
+    tagged: BTreeSet<u16>,
+    untagged: Option<u16>,
+    bond: Option<String>,
+}
+
+/// That of every switch port.
+type Memberships = BTreeMap<Port, Membership>;
 
 fn memberships(configs: &[SwitchConfig]) -> Memberships {
     let of_switch = |config: &SwitchConfig| {
         let switch = config.switch;
-        let of_port = move |port: &PortConfig| {
-            let tagged = port.tagged.iter().map(|vid| vid.0).collect();
-            (Port { switch, port: port.port }, (tagged, port.untagged.map(|vid| vid.0)))
+        let of_port = move |port: &PortConfig, number| {
+            let membership = Membership {
+                tagged: port.tagged.iter().map(|vid| vid.0).collect(),
+                untagged: port.untagged.map(|vid| vid.0),
+                bond: (!port.group.is_empty()).then(|| bond_name(port.port)),
+            };
+            (Port { switch, port: number }, membership)
         };
-        config.ports.iter().map(of_port).collect::<Vec<_>>()
+        let numbers = |port: &PortConfig| port.numbers().into_iter();
+        let ports = config.ports.iter();
+        ports.flat_map(|p| numbers(p).map(move |n| of_port(p, n))).collect::<Vec<_>>()
     };
     configs.iter().flat_map(of_switch).collect()
 }
@@ -204,11 +234,12 @@ fn cables(plan: &Plan, configs: &[SwitchConfig]) -> Vec<Cable> {
     };
     let mut port_end = |port: Port, ifindex| {
         let switch = cluster.switch(port.switch);
-        let (tagged, untagged) = of_port.remove(&port).unwrap_or_default();
+        let Membership { tagged, untagged, bond } = of_port.remove(&port).unwrap_or_default();
         End {
             place: switch.name.clone(),
             switch: true,
             interface: port_name(port.port),
+            bond,
             ifindex,
             mac: None,
             mtu: switch.max_frame.saturating_sub(22).clamp(68, 65_000),
@@ -217,14 +248,15 @@ fn cables(plan: &Plan, configs: &[SwitchConfig]) -> Vec<Cable> {
         }
     };
     let mut cables = Vec::new();
-    for link in &cluster.links {
-        let (a, b) = (port_end(link.a, next()), port_end(link.b, next()));
-        cables.push(Cable { a, b, rate: link.rate });
+    for (_, cable) in cluster.cables() {
+        let (a, b) = (port_end(cable.a, next()), port_end(cable.b, next()));
+        cables.push(Cable { a, b, rate: cable.rate });
     }
     let nic_end = |node: &Node, nic: &Nic, ifindex| End {
         place: node.machine.as_ref().unwrap_or(&node.name).clone(),
         switch: false,
         interface: nic.name.clone(),
+        bond: None,
         ifindex,
         mac: Some(nic.mac),
         mtu: nic.mtu,

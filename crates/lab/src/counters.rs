@@ -5,7 +5,7 @@
 //! switch ports count announcements (EtherType 0x88B5) and other frames separately; otherwise the
 //! bridges' statistics per port and VLAN are used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -57,8 +57,11 @@ fn raw(directory: &Directory, record: &LabState) -> Result<Vec<Counter>, Counter
     let mut all = Vec::new();
     for (switch, result) in blueprint.switches.iter().zip(read) {
         let (ports, filtered) = result?;
+        let mut seen = BTreeSet::new();
         for (port, far) in blueprint.ends(&switch.name) {
-            let here = ports.iter().filter(|p| p.ifname == port.interface);
+            let here = ports.iter().filter(|p| p.ifname == port.bridge_port());
+            // Without filters all that a link aggregation group carries is counted at its first cable.
+            let first = seen.insert(port.bridge_port());
             for vlan in here.flat_map(|p| &p.vlans) {
                 let mut push = |from: &str, to: &str, interface: &str, ingress, bridged| {
                     let of = |kind| {
@@ -66,6 +69,7 @@ fn raw(directory: &Directory, record: &LabState) -> Result<Vec<Counter>, Counter
                         filtered.get(&key).copied()
                     };
                     let (control_frames, _) = of(FrameKind::Announcement).unwrap_or_default();
+                    let bridged = if first { bridged } else { (0, 0) };
                     let (frames, bytes) = of(FrameKind::Other).unwrap_or(bridged);
                     all.push(Counter {
                         from: from.into(),

@@ -2,8 +2,8 @@
 //!
 //! A failure takes one port of each cable concerned out of use: a switch port, or a NIC if the
 //! cable joins two nodes. With carrier loss the port is set down, which the other end notices. In a
-//! silent failure a switch port's bridge state becomes `disabled`, and of a cable between nodes a
-//! filter at each end takes all frames: they vanish while the carrier stays. Healing restores every
+//! silent failure a switch port's bridge state becomes `disabled`, and of a cable between nodes, or of a link
+//! aggregation group, a filter at each end takes all frames: they vanish while the carrier stays. Healing restores every
 //! port that no remaining failure needs.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +82,7 @@ struct Want {
     disabled: bool,
     /// Whether it is a bridge port, so that it can be disabled.
     bridged: bool,
-    /// Whether it is the NIC of a node that neither sends nor hears.
+    /// Whether it neither sends nor hears: the NIC of a node, or a port of a link aggregation group.
     mute: bool,
 }
 
@@ -90,12 +90,12 @@ fn affected(record: &LabState) -> Ports {
     let mut all = Ports::new();
     let mut port = |end: &End, how: fn(&mut Want)| {
         let want = all.entry((end.place.clone(), end.interface.clone())).or_default();
-        want.bridged = end.switch;
+        want.bridged = end.switch && end.bond.is_none();
         how(want);
     };
     for fault in &record.faults {
         for end in ports(&record.blueprint, &fault.object).unwrap_or_default() {
-            match (fault.silent, end.switch) {
+            match (fault.silent, end.switch && end.bond.is_none()) {
                 (false, _) => port(end, |want| want.down = true),
                 (true, true) => port(end, |want| want.disabled = true),
                 (true, false) => {

@@ -110,8 +110,8 @@ fn attached(end: &End, vlans: bool, ipv6: bool) -> String {
     let End { interface, .. } = end;
     let mut text = String::new();
     if end.switch {
-        let bridge = script::bridge_of(end, !vlans);
-        let _ = writeln!(text, "link set dev {interface} master {bridge}");
+        let master = end.bond.clone().unwrap_or_else(|| script::bridge_of(end, !vlans));
+        let _ = writeln!(text, "link set dev {interface} master {master}");
     } else if ipv6 {
         let _ = writeln!(text, "link set dev {interface} addrgenmode none");
     }

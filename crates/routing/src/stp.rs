@@ -10,7 +10,7 @@
 use serde::Serialize;
 use tresse_base::id::{LinkId, SwitchId};
 use tresse_topology::vlan::Tree;
-use tresse_topology::{Channel, Graph, Grid};
+use tresse_topology::{Graph, Grid};
 
 /// The largest number of spanning trees of a fabric for which the strategy `stp` compares all of them, in fabrics of
 /// at most 16 switches.
@@ -44,10 +44,10 @@ pub fn least_hops_tree(
     weights: &[u64],
     slowness: &[u64],
 ) -> Result<(Vec<LinkId>, StpMethod), SwitchId> {
-    let mut edges = simple_edges(graph, slowness);
+    let mut edges = simple_edges(graph);
     let mut slow = vec![1; graph.channels() / 2];
     (0..).zip(slowness).for_each(|(c, slowness)| slow[graph.link(c).index()] = *slowness);
-    let first = breadth_first(graph, 0, slowness);
+    let first = breadth_first(graph, 0);
     if let Some(missing) = first.parent.iter().position(|p| *p == u32::MAX) {
         return Err(missing.into());
     }
@@ -72,7 +72,7 @@ pub fn least_hops_tree(
         (0..n as u32).step_by(n / ALL_ROOTS.min(64)).collect()
     };
     for &root in &roots {
-        consider(breadth_first(graph, root, slowness));
+        consider(breadth_first(graph, root));
         if let Some(grid) = grid {
             let center = grid.coordinates(SwitchId(root));
             for rotation in 0..grid.rank() {
@@ -106,14 +106,14 @@ fn cost(graph: &Graph, tree: &Tree, weights: &[u64], slow: &[u64]) -> u64 {
 }
 
 /// One edge per adjacent pair (the fastest cable, of equal ones the lowest).
-fn simple_edges(graph: &Graph, slowness: &[u64]) -> Vec<(LinkId, u32, u32)> {
+fn simple_edges(graph: &Graph) -> Vec<(LinkId, u32, u32)> {
     let mut edges = Vec::new();
     for s in 0..graph.switches() as u32 {
         let mut last = None;
         for c in graph.out(s) {
             let head = graph.head(c);
             if head > s && last != Some(head) {
-                edges.push((graph.link(fastest(graph, slowness, s, head)), s, head));
+                edges.push((graph.link(c), s, head));
             }
             last = Some(head);
         }
@@ -121,13 +121,7 @@ fn simple_edges(graph: &Graph, slowness: &[u64]) -> Vec<(LinkId, u32, u32)> {
     edges
 }
 
-/// The fastest channel from one switch to a neighbour, of equal ones the lowest.
-fn fastest(graph: &Graph, slowness: &[u64], from: u32, to: u32) -> Channel {
-    let beside = graph.out(from).filter(|c| graph.head(*c) == to);
-    beside.min_by_key(|c| (slowness[*c as usize], *c)).expect("cables have both directions")
-}
-
-fn breadth_first(graph: &Graph, root: u32, slowness: &[u64]) -> Tree {
+fn breadth_first(graph: &Graph, root: u32) -> Tree {
     let n = graph.switches();
     let mut tree = Tree {
         root,
@@ -144,7 +138,7 @@ fn breadth_first(graph: &Graph, root: u32, slowness: &[u64]) -> Tree {
             let v = graph.head(c) as usize;
             if tree.parent[v] == u32::MAX {
                 tree.parent[v] = u;
-                tree.up[v] = fastest(graph, slowness, v as u32, u);
+                tree.up[v] = graph.reverse(c);
                 tree.depth[v] = tree.depth[u as usize] + 1;
                 tree.order.push(v as u32);
             }

@@ -6,6 +6,7 @@ use tresse_base::id::{LinkId, NodeId, SwitchId, Vid};
 use tresse_base::units::{Mac, Prefix, Rate};
 
 mod cable;
+mod lag;
 mod shape;
 
 pub use cable::{Cable, NicEnd};
@@ -22,8 +23,11 @@ pub struct Cluster {
     pub switches: Vec<Switch>,
     /// Nodes in index order ([`NodeId`]).
     pub nodes: Vec<Node>,
-    /// Switch-to-switch cables in index order ([`LinkId`]).
+    /// Switch-to-switch links in index order ([`LinkId`]): cables, and link aggregation groups of several.
     pub links: Vec<Link>,
+    /// The links that are link aggregation groups, ascending. An empty list is left out of the digest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lags: Vec<Lag>,
     /// How paths are chosen: `[routing]`.
     pub routing: Routing,
     /// The VLAN IDs that plans may use: `[vlans]`.
@@ -67,7 +71,7 @@ pub struct Switch {
     pub fdb_size: Option<u32>,
     /// Ageing time of the forwarding database in seconds; default 300.
     pub fdb_age_seconds: u32,
-    /// The key `lag`, which this version takes and does not use: parallel cables form no trunk, and a VLAN uses one of them.
+    /// Whether all cables to another switch that has this too are one link aggregation group.
     pub lag: bool,
 }
 
@@ -168,7 +172,7 @@ impl Nic {
     }
 }
 
-/// One switch-to-switch cable.
+/// One switch-to-switch link: a cable, or several that are a link aggregation group ([`Lag`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// One end.
@@ -177,6 +181,16 @@ pub struct Link {
     pub b: Port,
     /// Line rate.
     pub rate: Rate,
+}
+
+/// The further cables of a link that is a link aggregation group. The [`Link`] itself has the ports of the first cable,
+/// and the rate of all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Lag {
+    /// The link.
+    pub link: LinkId,
+    /// The ports of the other cables, at its end `a` and at its end `b`.
+    pub more: Vec<[u32; 2]>,
 }
 
 /// A port of a switch.
@@ -448,7 +462,7 @@ impl Cluster {
         })
     }
 
-    /// Returns the cable with this index.
+    /// Returns the link with this index.
     #[must_use]
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.index()]

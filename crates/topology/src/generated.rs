@@ -30,6 +30,7 @@ impl Cluster {
             switches: fabric.switches,
             nodes: fabric.nodes,
             links: fabric.links,
+            lags: Vec::new(),
             routing: Routing {
                 strategy,
                 paths,

@@ -1,12 +1,15 @@
 //! The graph of switches as a compressed adjacency list of channels (the directions of switch-to-switch cables).
 
+use std::cmp::Reverse;
+
 use tresse_base::id::{LinkId, SwitchId};
+use tresse_base::units::Rate;
 
 use crate::cluster::Cluster;
 
-/// The directed graph of the switches. Every switch-to-switch cable gives two channels, one in each direction. With L
-/// cables the channels are numbered 0..2L, sorted by (tail, head, link): by the switch that they leave, the switch
-/// that they reach, then the cable.
+/// The directed graph of the switches. Every switch-to-switch link gives two channels, one in each direction. With L
+/// links the channels are numbered 0..2L, sorted by the switch that they leave, the switch that they reach, their rate, the
+/// fastest first, and then the link.
 #[derive(Debug, Clone)]
 pub struct Graph {
     /// Channels out of switch `s`: `first[s]..first[s + 1]`.
@@ -22,22 +25,27 @@ pub struct Graph {
 pub type Channel = u32;
 
 impl Graph {
-    /// Builds the graph of `cluster`. Parallel cables give separate channels.
+    /// Builds the graph of `cluster`. Parallel links give separate channels.
     #[must_use]
     pub fn new(cluster: &Cluster) -> Self {
         let ends = cluster.links.iter().map(|l| (l.a.switch.0, l.b.switch.0)).collect::<Vec<_>>();
-        Self::from_edges(cluster.switches.len(), &ends)
+        Self::of(cluster.switches.len(), &ends, |link| cluster.links[link as usize].rate)
     }
 
-    /// Builds the graph of `switches` switches whose i-th cable is `edges[i]`.
+    /// Builds the graph of `switches` switches whose i-th link is `edges[i]`, all of one rate.
     #[must_use]
     pub fn from_edges(switches: usize, edges: &[(u32, u32)]) -> Self {
+        Self::of(switches, edges, |_| Rate::GIGABIT)
+    }
+
+    fn of(switches: usize, edges: &[(u32, u32)], rate: impl Fn(u32) -> Rate) -> Self {
         let mut channels: Vec<(u32, u32, u32)> = edges
             .iter()
             .zip(0u32..)
             .flat_map(|(&(a, b), link)| [(a, b, link), (b, a, link)])
             .collect();
-        channels.sort_unstable();
+        channels
+            .sort_unstable_by_key(|&(tail, head, link)| (tail, head, Reverse(rate(link)), link));
         let mut first = vec![0u32; switches + 1];
         for &(tail, ..) in &channels {
             first[tail as usize + 1] += 1;
@@ -80,7 +88,7 @@ impl Graph {
         self.heads.len()
     }
 
-    /// Returns the channels that leave `switch`, ascending by (head, link).
+    /// Returns the channels that leave `switch`, ascending by head; of parallel ones the fastest first.
     #[must_use]
     pub fn out(&self, switch: u32) -> std::ops::Range<Channel> {
         self.first[switch as usize]..self.first[switch as usize + 1]
@@ -110,7 +118,7 @@ impl Graph {
         self.reverse[channel as usize]
     }
 
-    /// Returns the channel from `a` to `b` with the lowest cable, if the switches are adjacent.
+    /// Returns the channel from `a` to `b`, if the switches are adjacent; of parallel ones the fastest, and the first of those.
     #[must_use]
     pub fn between(&self, a: SwitchId, b: SwitchId) -> Option<Channel> {
         let out = self.out(a.0);

@@ -78,7 +78,8 @@ impl Planes {
         &self.links[plane]
     }
 
-    /// A plane as a fabric of its own: its switches and links, and the nodes that are on it, with their NICs there.
+    /// A plane as a fabric of its own, to plan it: its switches and links, and the nodes that are on it, with their NICs
+    /// there. Links that are several cables are one each.
     #[must_use]
     pub fn cluster(&self, of: &Cluster, plane: usize) -> Cluster {
         let local = |switch: SwitchId| {
@@ -86,7 +87,7 @@ impl Planes {
             place.filter(|(on, _)| *on == plane).map(|(_, local)| *local)
         };
         let port = |port: Port| Port { switch: self.local(port.switch), ..port };
-        let mut cluster = Cluster { demand: Vec::new(), ..of.clone() };
+        let mut cluster = Cluster { demand: Vec::new(), lags: Vec::new(), ..of.clone() };
         cluster.switches = self.switches(plane).iter().map(|s| of.switch(*s).clone()).collect();
         let links = self.links(plane).iter().map(|link| *of.link(*link));
         cluster.links = links

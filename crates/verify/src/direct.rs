@@ -14,7 +14,7 @@ use tresse_topology::path::Path;
 
 use super::failures::Worst;
 use super::judged::Judged;
-use super::judged::{not_used, silent};
+use super::judged::{lags, silent};
 use super::names::{nic_name, of_pair};
 use super::reflect::adaptive_notes;
 use super::{Failures, Finding, Reflect, Report, Survey};
@@ -41,7 +41,8 @@ pub(super) fn check(plan: &Plan) -> Report {
         of_pair(plan, "not-minimal", seen.survey.not_minimal, longer),
     ];
     let sharing = format!(
-        "{} ordered pairs, this one first, have no second path that avoids every switch and NIC of the first",
+        "{} ordered pairs, this one first, have no second path that avoids every switch and NIC of the first (`tresse \
+         paths --shared` names them)",
         seen.sharing
     );
     let sharing = of_pair(plan, "no-disjoint-backup", seen.first_sharing, &sharing);
@@ -54,8 +55,7 @@ pub(super) fn check(plan: &Plan) -> Report {
     let silent = silent(plan, "NICs of other nodes");
     let reflect = Reflect::of(plan);
     let of_detours = reflect.iter().flat_map(|reflect| reflect.notes(plan));
-    let notes =
-        sharing.into_iter().chain(silent).chain(not_used(plan)).chain(notes).chain(of_detours);
+    let notes = sharing.into_iter().chain(silent).chain(lags(plan)).chain(notes).chain(of_detours);
     let notes = notes.chain(adaptive_notes(plan));
     let judged = Judged {
         cycle: None,
@@ -136,17 +136,8 @@ impl Seen {
                 self.survey.not_minimal.get_or_insert(pair);
             }
         }
-        // The parts that every path of the pair needs.
-        let mut parts = Parts::of(plan, &self.survey.first_nic, primary);
-        for path in &paths[1..] {
-            let other = Parts::of(plan, &self.survey.first_nic, path);
-            parts.nics.retain(|nic| other.nics.contains(nic));
-            parts.links.retain(|link| other.links.contains(link));
-            parts.switches.retain(|switch| other.switches.contains(switch));
-            parts.nodes.retain(|node| other.nodes.contains(node));
-        }
-        if plan.cluster().routing.paths > 1 && !(parts.nics.is_empty() && parts.switches.is_empty())
-        {
+        let parts = Parts::common(plan, &self.survey.first_nic, paths);
+        if plan.cluster().routing.paths > 1 && parts.are_shared() {
             self.sharing += 1;
             self.first_sharing.get_or_insert(pair);
         }
@@ -188,14 +179,32 @@ impl Seen {
 }
 
 /// NICs, cables of the uplink, switches and intermediate nodes that a path needs.
-struct Parts {
-    nics: Vec<usize>,
+pub(super) struct Parts {
+    pub(super) nics: Vec<usize>,
     links: Vec<usize>,
-    switches: Vec<usize>,
+    pub(super) switches: Vec<usize>,
     nodes: Vec<usize>,
 }
 
 impl Parts {
+    /// What all paths of a pair need, of which there is at least one.
+    pub(super) fn common(plan: &Plan, first_nic: &[usize], paths: &[Path]) -> Self {
+        let mut parts = Self::of(plan, first_nic, &paths[0]);
+        for path in &paths[1..] {
+            let other = Self::of(plan, first_nic, path);
+            parts.nics.retain(|nic| other.nics.contains(nic));
+            parts.links.retain(|link| other.links.contains(link));
+            parts.switches.retain(|switch| other.switches.contains(switch));
+            parts.nodes.retain(|node| other.nodes.contains(node));
+        }
+        parts
+    }
+
+    /// Has the pair no path that avoids every NIC and switch of another?
+    pub(super) fn are_shared(&self) -> bool {
+        !(self.nics.is_empty() && self.switches.is_empty())
+    }
+
     fn of(plan: &Plan, first_nic: &[usize], path: &Path) -> Self {
         let ends = path.segments.iter().flat_map(|s| [(s.from, s.nic), (s.to, s.to_nic)]);
         let between = path.segments[1..].iter().map(|segment| segment.from.index());

@@ -2,16 +2,19 @@
 //! because all their planned paths need the failed object.
 
 mod backups;
+mod common;
 mod cuts;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use tresse_base::id::{LinkId, NodeId, SwitchId};
+use tresse_base::id::NodeId;
 use tresse_plan::Plan;
 
+use super::names::link_name;
 use super::{Finding, Survey};
 use backups::Sharing;
-use cuts::Cuts;
+pub(crate) use common::Common;
+pub(crate) use cuts::Cuts;
 
 /// How many ordered pairs of nodes are lost if one link, one switch or one node fails. A pair is lost if
 /// both its nodes still work but every planned path between them is broken.
@@ -68,13 +71,9 @@ impl Failures {
         } else {
             Tally::from_pairs(plan)
         };
-        let link_name = |l: usize| {
-            let link = cluster.link(l.into());
-            format!("{}-{}", cluster.switch(link.a.switch).name, cluster.switch(link.b.switch).name)
-        };
         notes.extend(tally.sharing.notes(plan));
         Self {
-            link: Worst::of(&tally.links, link_name),
+            link: Worst::of(&tally.links, |link| link_name(plan, link.into())),
             switch: Worst::of(&tally.switches, |s| cluster.switches[s].name.clone()),
             node: Worst::of(&tally.nodes, |n| cluster.nodes[n].name.clone()),
             pairs_without_disjoint_backup: tally.sharing.pairs(),
@@ -147,59 +146,17 @@ impl Tally {
 
     /// Counts a pair for every link, switch and other node that all its paths need.
     fn add_pair(&mut self, plan: &Plan, cuts: &Cuts<'_>, s: NodeId, d: NodeId) {
-        let graph = plan.graph();
-        let mut links: Option<Vec<LinkId>> = None;
-        let mut switches: Option<Vec<u32>> = None;
-        let mut nodes: Option<Vec<NodeId>> = None;
-        let paths = plan.paths(s, d);
-        for path in &paths {
-            let mut channels = Vec::new();
-            let mut crossed = Vec::new();
-            for segment in &path.segments {
-                crossed.push(plan.sender(segment).switch.0);
-                let from = channels.len();
-                plan.walk(segment, &mut channels);
-                crossed.extend(channels[from..].iter().map(|c| graph.head(*c)));
-            }
-            let here: Vec<LinkId> = channels.iter().map(|c| graph.link(*c)).collect();
-            match &mut links {
-                Some(common) => common.retain(|l| here.contains(l)),
-                None => links = Some(here),
-            }
-            match &mut switches {
-                Some(common) => common.retain(|s| crossed.contains(s)),
-                None => switches = Some(crossed),
-            }
-            let transit = path.segments[1..].iter().map(|segment| segment.from);
-            match &mut nodes {
-                Some(common) => common.retain(|n| transit.clone().any(|t| t == *n)),
-                None => nodes = Some(transit.collect()),
-            }
+        let common = Common::of(plan, s, d);
+        if plan.cluster().routing.paths > 1 && common.is_shared() {
+            self.sharing.add((s, d), common.is_alone(), common.is_forced(plan, cuts));
         }
-        let (links, mut switches) = (links.unwrap_or_default(), switches.unwrap_or_default());
-        switches.sort_unstable();
-        switches.dedup();
-        let segments = &paths[0].segments;
-        let ends = [
-            plan.sender(&segments[0]).switch.0,
-            plan.receiver(&segments[segments.len() - 1]).switch.0,
-        ];
-        let avoidable = switches.iter().any(|s| !ends.contains(s));
-        let wanted = plan.cluster().routing.paths > 1;
-        // Between two nodes on one switch there is nothing but that and their own NICs.
-        let alone = paths.len() < 2 && ends[0] != ends[1];
-        if wanted && (alone || !links.is_empty() || avoidable) {
-            let inner = switches.iter().filter(|s| !ends.contains(s));
-            let forced = cuts.part(plan, (s, d), &links, inner.map(|s| SwitchId(*s)));
-            self.sharing.add((s, d), alone, forced);
-        }
-        for node in nodes.unwrap_or_default() {
+        for node in common.nodes {
             self.nodes[node.index()] += 1;
         }
-        for link in links {
+        for link in common.links {
             self.links[link.index()] += 1;
         }
-        for switch in switches {
+        for switch in common.switches {
             self.switches[switch as usize] += 1;
         }
     }

@@ -1,7 +1,10 @@
 //! Checks a plan whose VLANs are known to be trees by one walk over the paths of all pairs of nodes:
 //! deadlocks, path lengths and limits of switches. The effect of failures is checked elsewhere.
 
+use std::collections::BTreeMap;
+
 use tresse_plan::{Longer, Plan};
+use tresse_topology::cluster::Link;
 use tresse_topology::coordinates::too_small;
 use tresse_topology::vlan::Role;
 use tresse_topology::{Channel, Grid};
@@ -42,7 +45,7 @@ impl Judged {
         notes.extend(without_room(plan));
         violations.extend(limits::of_switches(plan));
         limits::of_paths(plan, &survey, &mut violations, &mut notes);
-        notes.extend(not_used(plan));
+        notes.extend(lags(plan));
         if !plan.cluster().links.is_empty() {
             notes.extend(silent(plan, "cables between switches, switches"));
         }
@@ -89,17 +92,31 @@ pub(super) fn silent(plan: &Plan, objects: &str) -> Option<Finding> {
     })
 }
 
-/// Returns notes on settings of the cluster file that this version ignores.
-pub(super) fn not_used(plan: &Plan) -> Vec<Finding> {
+/// Returns notes on `lag = true`: what it makes one link, and where one end alone has it.
+pub(super) fn lags(plan: &Plan) -> Vec<Finding> {
     let cluster = plan.cluster();
-    let find = |objects: Vec<&str>, message: &str| {
-        let (first, more) = (*objects.first()?, objects.len() - 1);
-        let object = if more == 0 { first.into() } else { format!("{first} and {more} more") };
-        Some(Finding { kind: "not-used", object, message: message.into() })
+    let between = |link: &Link| {
+        let [a, b] = [link.a, link.b].map(|end| cluster.switch(end.switch));
+        (format!("{}-{}", a.name, b.name), a.lag != b.lag)
     };
-    let lags = cluster.switches.iter().filter(|s| s.lag).map(|s| s.name.as_str());
-    let lag = "lag = true does nothing in this version: of parallel cables a VLAN uses one";
-    find(lags.collect(), lag).into_iter().collect()
+    let find = |kind, objects: Vec<String>, message: &str| {
+        let (first, more) = (objects.first()?, objects.len() - 1);
+        let object = if more == 0 { first.clone() } else { format!("{first} and {more} more") };
+        Some(Finding { kind, object, message: message.into() })
+    };
+    let groups = cluster.lags.iter().map(|lag| between(cluster.link(lag.link)).0).collect();
+    let group = "one link of several cables, by lag = true: a flow uses one of them, and loads count on flows that are spread \
+                 evenly";
+    let mut cables: BTreeMap<String, u32> = BTreeMap::new();
+    for (name, _) in cluster.links.iter().map(between).filter(|(_, one_end)| *one_end) {
+        *cables.entry(name).or_default() += 1;
+    }
+    let one_end = cables.into_iter().filter(|(_, cables)| *cables > 1).map(|(name, _)| name);
+    let alone = "lag = true at one end only: its cables are no group, and a VLAN uses one of them";
+    find("lag", groups, group)
+        .into_iter()
+        .chain(find("not-used", one_end.collect(), alone))
+        .collect()
 }
 
 /// Nodes that get another address than the lock has for them.

@@ -23,6 +23,7 @@ mod planes;
 mod reflect;
 mod report;
 mod routed;
+mod shared;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use failures::{Failures, Worst};
 pub use finding::Finding;
 pub use reflect::Reflect;
 pub use report::{Report, TransitSummary};
+pub use shared::{Routed, Shared, SharedParts};
 pub use survey::Survey;
 pub use tresse_topology::Dependencies;
 

@@ -1,6 +1,6 @@
-//! Formats the names of node pairs and of NICs for the findings of `tresse check`.
+//! Formats the names of node pairs, of links and of NICs for the findings of `tresse check`.
 
-use tresse_base::id::NodeId;
+use tresse_base::id::{LinkId, NodeId};
 use tresse_plan::Plan;
 
 use super::Finding;
@@ -21,6 +21,13 @@ pub(super) fn nic_name(plan: &Plan, first_nic: &[usize], nic: usize) -> String {
     let node = first_nic.partition_point(|first| *first <= nic) - 1;
     let of = &plan.cluster().nodes[node];
     format!("{} {}", of.name, of.nics[nic - first_nic[node]].name)
+}
+
+/// Returns the names of the two switches that a link joins.
+pub(super) fn link_name(plan: &Plan, link: LinkId) -> String {
+    let cluster = plan.cluster();
+    let link = cluster.link(link);
+    format!("{}-{}", cluster.switch(link.a.switch).name, cluster.switch(link.b.switch).name)
 }
 
 pub(super) fn pair_name(plan: &Plan, s: NodeId, d: NodeId) -> String {

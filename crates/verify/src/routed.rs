@@ -36,7 +36,7 @@ use fabric::{Fabric, Lookup};
 use reach::Reach;
 use walk::{Seen, Walk};
 
-use super::judged::{not_used, renumbered, sequential, silent};
+use super::judged::{lags, renumbered, sequential, silent};
 use super::{Report, TransitSummary, limits};
 
 /// Proves or refutes everything about a plan whose nodes route.
@@ -71,7 +71,7 @@ pub(super) fn check(plan: &Plan, routes: &dyn Lookup) -> Report {
         report.notes.extend(silent(plan, "NICs of other nodes"));
     }
     report.notes.extend(switches::few_per_line(&fabric));
-    report.notes.extend(not_used(plan));
+    report.notes.extend(lags(plan));
     report.notes.extend(renumbered(plan));
     report.notes.extend(sequential(plan));
     report

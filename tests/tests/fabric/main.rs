@@ -32,6 +32,7 @@ mod isolate;
 mod keys;
 mod lab;
 mod labels;
+mod lags;
 mod leftovers;
 mod mapping;
 mod metrics;
@@ -82,6 +83,7 @@ const TESTS: &[Tests] = &[
     verdict::SWITCHED,
     behind::SWITCHED,
     planes::SWITCHED,
+    lags::SWITCHED,
     speed::SWITCHED,
 ];
 

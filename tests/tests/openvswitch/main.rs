@@ -19,18 +19,19 @@ use tresse_base::units::Mac;
 use tresse_export::ExportOptions;
 use tresse_frame::announce::ETHERTYPE;
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Cluster, Port, Strategy, TopologyShape};
+use tresse_topology::cluster::{Cluster, Link, Port, Strategy, TopologyShape};
 
 type Body = fn() -> Result<(), Failed>;
 
 fn main() {
     let missing = rig::missing();
     let ci = std::env::var("CI").is_ok_and(|v| v == "true");
-    let tests: [(&str, Body); 4] = [
+    let tests: [(&str, Body); 5] = [
         ("flooded_frames_cross_exactly_the_tree", flooded_frames_cross_exactly_the_tree),
         ("static_entries_keep_frames_on_the_path", static_entries_keep_frames_on_the_path),
         ("base_vlan_floods_its_tree_and_no_more", base_vlan_floods_its_tree_and_no_more),
         ("lines_on_one_switch_are_apart", lines_on_one_switch_are_apart),
+        ("link_aggregation_groups_are_taken", link_aggregation_groups_are_taken),
     ];
     let trials = tests
         .into_iter()
@@ -51,6 +52,25 @@ fn torus(base: Option<u16>) -> Plan {
     cluster.vlans.ranges = vec![(100, 199)];
     cluster.vlans.base = base;
     Plan::build(cluster).expect("a 3x3 torus has a plan")
+}
+
+/// Which of its cables a group uses for a frame is its own choice, so that nothing is said of frames here.
+fn link_aggregation_groups_are_taken() -> Result<(), Failed> {
+    let kind = TopologyShape::Torus { dims: vec![3, 3] };
+    let mut cluster = Cluster::generated(kind, 1, 1, Strategy::Minimal, 1);
+    cluster.vlans.ranges = vec![(100, 199)];
+    cluster.switches.iter_mut().for_each(|switch| {
+        switch.lag = true;
+        switch.ports += 1;
+    });
+    let first = cluster.links[0];
+    let end = |end: Port| Port { port: cluster.switch(end.switch).ports, ..end };
+    let second = Link { a: end(first.a), b: end(first.b), ..first };
+    cluster.links.push(second);
+    cluster.bundle();
+    let plan = Plan::build(cluster)?;
+    assert_eq!(plan.cluster().lags.len(), 1);
+    Rig::new(&plan, ExportOptions { cyclic: false, static_fdb: true }).run(&[])
 }
 
 /// A frame of ours from `src`: an announcement's EtherType, inside an 802.1Q tag where `vid` is given.

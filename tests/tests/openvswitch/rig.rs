@@ -73,7 +73,7 @@ impl Rig {
     pub fn new(plan: &Plan, options: ExportOptions) -> Self {
         let cluster = plan.cluster();
         let mut cables: Vec<_> =
-            cluster.links.iter().map(|l| (switch_port(l.a), switch_port(l.b))).collect();
+            cluster.cables().map(|(_, l)| (switch_port(l.a), switch_port(l.b))).collect();
         for (node, k) in cluster.nodes.iter().zip(0..) {
             for (i, nic) in node.nics.iter().enumerate() {
                 let port = Port { switch: nic.switch, port: nic.port };

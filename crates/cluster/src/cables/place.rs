@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
                 if let Some(end) = self.by_port.get(&port) {
                     return Some(self.name(*end));
                 }
-                let link = self.cluster.links.iter().find(|l| l.a == port || l.b == port)?;
+                let (_, link) = self.cluster.cables().find(|(_, l)| l.a == port || l.b == port)?;
                 let name = |port: Port| self.cluster.switch(port.switch).name.as_str();
                 Some(format!("{}-{}", name(link.a), name(link.b)))
             }

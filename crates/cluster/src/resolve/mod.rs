@@ -9,6 +9,7 @@ mod cables;
 mod demand;
 mod fabric;
 mod hosts;
+mod lags;
 mod names;
 mod nodes;
 mod routing;
@@ -64,6 +65,7 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     } else {
         draft.links(file.link.as_ref(), found);
     }
+    draft.check_lags(found);
     draft.finish(file, &topology, &kind, flat, found);
     if let Strategy::Updown { root } | Strategy::Transit { root } = &mut routing.strategy {
         let name = file.routing.as_ref().and_then(|r| r.value.root.as_ref());
@@ -81,15 +83,18 @@ pub(super) fn resolve(file: &File, found: &mut Found) -> Cluster {
     {
         found.add(ProblemKind::BadName, &name.span, bad_name(&name.value), name_help(&name.value));
     }
-    Cluster {
+    let mut cluster = Cluster {
         name: name.map_or_else(|| default_name(&kind), |n| n.value.clone()),
         kind,
         switches: draft.switches,
         nodes: draft.nodes,
         links: draft.links,
+        lags: Vec::new(),
         routing,
         vlans,
         addressing,
         demand,
-    }
+    };
+    cluster.bundle();
+    cluster
 }

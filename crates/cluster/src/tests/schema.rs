@@ -48,6 +48,7 @@ const PARSER_ONLY: &[(&str, &str)] = &[
     ("duplicate-vids", "two ranges beside each other"),
     ("unknown-names", "a name in another table"),
     ("self-link", "a name in another key"),
+    ("mixed-rates", "keys of several entries"),
     ("port-in-use", "ports of several entries"),
     ("pmesh-base", "bits of addresses"),
     ("lines-too-many", "a sum of quotients of a list"),

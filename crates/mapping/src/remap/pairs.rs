@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tresse_base::id::{LinkId, NodeId, SwitchId};
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Cluster, Port};
+use tresse_topology::cluster::{Cluster, Link, Port};
 use tresse_topology::path::Crossing;
 
 use super::change::{Delta, End};
@@ -82,10 +82,12 @@ fn walk(
 }
 
 /// The part in the old plan.
-fn before(delta: &Delta, _: &Plan, _: &Cluster) -> Option<Spot> {
+fn before(delta: &Delta, old: &Plan, _: &Cluster) -> Option<Spot> {
+    // The cable's link in the plan, where those of a link aggregation group are one.
+    let of = |cable: LinkId| old.cluster().cables().nth(cable.index()).map(|(link, _)| link);
     Some(match delta {
         Delta::SwitchGone { switch, .. } => Spot::Switch(*switch),
-        Delta::CableGone { link, .. } | Delta::CableMoved { link, .. } => Spot::Link(*link),
+        Delta::CableGone { link, .. } | Delta::CableMoved { link, .. } => Spot::Link(of(*link)?),
         Delta::NodeGone { node, .. } => Spot::Node(*node),
         Delta::NicGone { node, nic, .. } | Delta::NicMoved { node, nic, .. } => {
             Spot::Nic(*node, *nic)
@@ -127,8 +129,8 @@ fn link(cluster: &Cluster, [a, b]: &[End; 2]) -> Option<LinkId> {
     let is = |port: Port, end: &End| {
         cluster.switch(port.switch).name == end.switch && [0, port.port].contains(&end.port)
     };
-    let fits = |(_, link): &(usize, &tresse_topology::cluster::Link)| {
+    let fits = |(_, link): &(LinkId, Link)| {
         is(link.a, a) && is(link.b, b) || is(link.a, b) && is(link.b, a)
     };
-    cluster.links.iter().enumerate().find(fits).map(|(index, _)| index.into())
+    cluster.cables().find(fits).map(|(link, _)| link)
 }

@@ -36,7 +36,7 @@ pub enum RemapError {
 /// What is to be compared: a cluster file, and what was seen.
 #[derive(Debug, Clone, Copy)]
 pub struct Sight<'a> {
-    /// The cluster of the file.
+    /// The cluster of the file, each cable a link of its own ([`Cluster::unbundled`]).
     pub cluster: &'a Cluster,
     /// The nodes that answered, by their names in the file, and new ones.
     pub hosts: &'a [DiscoveredHost],

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use tresse_base::id::{LinkId, NodeId, SwitchId};
 use tresse_topology::Grid;
-use tresse_topology::cluster::{Cluster, TopologyShape};
+use tresse_topology::cluster::{Cluster, Link, TopologyShape};
 use tresse_topology::generate::coordinates;
 
 /// Returns the place of a switch as a text that stays the same when the fabric grows. On a mesh or torus: its
@@ -79,22 +79,23 @@ pub fn node(cluster: &Cluster, id: NodeId) -> Option<String> {
 /// place of the switch (see [`switch`]) and the port.
 #[must_use]
 pub fn cables(cluster: &Cluster, links: &[LinkId]) -> String {
-    let mut cables: Vec<_> = links.iter().map(|link| cable(cluster, *link)).collect();
+    let mut cables: Vec<_> = links.iter().map(|link| cable(cluster, cluster.link(*link))).collect();
     cables.sort_unstable();
     cables.join(" ")
 }
 
 /// Returns the cables of `cluster` that a text written by [`cables`] lists. Cables of the text that the cluster no
-/// longer has are left out.
+/// longer has are left out; those of a link aggregation group are one link.
 #[must_use]
 pub fn links(cluster: &Cluster, text: &str) -> Vec<LinkId> {
     let wanted: HashSet<&str> = text.split(' ').collect();
-    let all = (0..cluster.links.len()).map(LinkId::from);
-    all.filter(|link| wanted.contains(cable(cluster, *link).as_str())).collect()
+    let there = cluster.cables().filter(|(_, link)| wanted.contains(&*cable(cluster, link)));
+    let mut links: Vec<LinkId> = there.map(|(link, _)| link).collect();
+    links.dedup();
+    links
 }
 
-fn cable(cluster: &Cluster, link: LinkId) -> String {
-    let link = cluster.link(link);
+fn cable(cluster: &Cluster, link: &Link) -> String {
     let mut ends =
         [link.a, link.b].map(|end| format!("{}:{}", switch(cluster, end.switch), end.port));
     ends.sort_unstable();

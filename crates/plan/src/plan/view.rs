@@ -150,9 +150,10 @@ impl Plan {
             let id = self.vid(TreeId::from(t));
             let mut links = Vec::new();
             for link in self.tree(t.into()).links(self.graph()) {
+                let cables = cluster.cables_of(link);
                 let link = cluster.link(link);
                 links.push([name(link.a.switch), name(link.b.switch)]);
-                for port in [link.a, link.b] {
+                for port in cables.iter().flat_map(|cable| [cable.a, cable.b]) {
                     tagged[port.switch.index()].entry(id).or_default().push(port.port);
                 }
             }

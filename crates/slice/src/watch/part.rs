@@ -77,11 +77,14 @@ struct NodeNames {
     nics: Vec<String>,
 }
 
-/// A cable: its two ends and its crossings.
+/// A cable, or the cables of a link aggregation group: two ends and the crossings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Cable {
     ends: [End; 2],
     crossings: [Crossing; 2],
+    /// The ports of further cables of the group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    more: Vec<End>,
 }
 
 /// One end of a cable.
@@ -103,9 +106,12 @@ impl FabricParts {
         for channel in 0..graph.channels() as u32 {
             let back = graph.reverse(channel);
             if channel < back {
-                let link = cluster.link(graph.link(channel));
-                let ends = [port(&link.a), port(&link.b)];
-                cables.push(Cable { ends, crossings: [channel, back].map(Crossing::Between) });
+                let of = cluster.cables_of(graph.link(channel));
+                let ends = of.iter().flat_map(|cable| [&cable.a, &cable.b]).map(port);
+                let mut ends: Vec<End> = ends.collect();
+                let more = ends.split_off(2);
+                let crossings = [channel, back].map(Crossing::Between);
+                cables.push(Cable { ends: [ends[0], ends[1]], crossings, more });
             }
         }
         for (at, node) in cluster.nodes.iter().enumerate() {
@@ -120,7 +126,7 @@ impl FabricParts {
                 };
                 let ends = [End::Nic(at, index as u32), far];
                 let crossings = [Crossing::Out(at, index), Crossing::In(at, index)];
-                cables.push(Cable { ends, crossings });
+                cables.push(Cable { ends, crossings, more: Vec::new() });
             }
         }
         let names = |node: &cluster::Node| NodeNames {
@@ -135,7 +141,8 @@ impl FabricParts {
     }
 
     /// Returns the part called `object`: a switch, a node, all links between two of them
-    /// (`s00-s01`), or the cable of a switch's port (`s00:3`) or of a node's NIC (`n03:eth1`).
+    /// (`s00-s01`), or the cable of a switch's port (`s00:3`), with all of its link aggregation group, or of a node's NIC
+    /// (`n03:eth1`).
     ///
     /// # Errors
     /// [`UnknownPart`].
@@ -242,7 +249,8 @@ impl FabricParts {
 
     /// The crossings of cables with an end for which `is` holds.
     fn at(&self, is: impl Fn(End) -> bool) -> BTreeSet<Crossing> {
-        let found = self.cables.iter().filter(|cable| cable.ends.iter().any(|end| is(*end)));
+        let ends = |cable: &Cable| cable.ends.iter().chain(&cable.more).any(|end| is(*end));
+        let found = self.cables.iter().filter(|cable| ends(cable));
         found.flat_map(|cable| &cable.crossings).copied().collect()
     }
 

@@ -256,3 +256,18 @@ fn paths_cross_the_parts_that_they_are_said_to() {
         assert!(error.contains(unknown) && error.contains("name a switch"), "{error}");
     }
 }
+
+#[test]
+fn every_port_of_a_link_aggregation_group_is_the_link() {
+    let plan = plan(
+        "[fabric]\ntopology = { kind = \"explicit\" }\n[[switch]]\nname = \"s[0-1]\"\nlag = true\n\
+         [[node]]\nname = \"n[0-1]\"\nnics = [{ switch = \"s[0-1]\", port = 1 }]\n\
+         [[link]]\na = \"s0:[6-8]\"\nb = \"s1:[2-4]\"\n",
+    );
+    let named = |object: &str| part::FabricPart::named(plan.cluster(), object).unwrap();
+    let link = named("s0-s1");
+    assert_eq!(link.wires().len(), 2);
+    for port in ["s0:6", "s0:7", "s0:8", "s1:2", "s1:3", "s1:4"] {
+        assert_eq!(named(port), link, "{port}");
+    }
+}

@@ -68,8 +68,10 @@ impl Sharing {
             ("no-backup", &self.alone, "have one path, and whatever fails on it cuts them off"),
         ];
         let note = |kind, pairs: &Pairs, what, reason| {
-            let message =
-                format!("{} ordered pairs, this one first, {what}: {reason}", pairs.count);
+            let message = format!(
+                "{} ordered pairs, this one first, {what} (`tresse paths --shared` names them): {reason}",
+                pairs.count
+            );
             of_pair(plan, kind, pairs.first, &message)
         };
         let notes = kinds.into_iter().flat_map(|(kind, all, what)| {

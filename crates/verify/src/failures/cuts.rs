@@ -10,21 +10,21 @@ use tresse_topology::Graph;
 type Parts = OnceLock<Option<Vec<u32>>>;
 
 /// The links and switches of a graph, each tried when it is first asked for.
-pub(super) struct Cuts<'a> {
+pub(crate) struct Cuts<'a> {
     graph: &'a Graph,
     links: Vec<Parts>,
     switches: Vec<Parts>,
 }
 
 impl<'a> Cuts<'a> {
-    pub(super) fn new(graph: &'a Graph) -> Self {
+    pub(crate) fn new(graph: &'a Graph) -> Self {
         let none = |count| (0..count).map(|_| Parts::new()).collect();
         Self { graph, links: none(graph.channels() / 2), switches: none(graph.switches()) }
     }
 
     /// Whether two nodes are apart without any one of these links and of these switches, which are not their own, on
     /// whichever of their NICs. O(channels) for each link and switch that was not looked at, then O(NICs squared).
-    pub(super) fn part(
+    pub(crate) fn part(
         &self,
         plan: &Plan,
         (s, d): (NodeId, NodeId),

@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use tresse_base::id::LinkId;
+use tresse_base::id::{LinkId, TreeId};
+use tresse_base::units::Rate;
 use tresse_plan::Plan;
-use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
+use tresse_topology::cluster::{Cluster, Link, Port, Strategy, TopologyShape};
 use tresse_topology::random;
 use tresse_topology::vlan::Role;
 use tresse_verify as verify;
@@ -103,6 +104,50 @@ fn parallel_cables_share_pairs() {
             assert_eq!(report.max_link_load, 6, "{strategy} {paths}");
             assert!(report.violations.is_empty(), "{:?}", report.violations);
         }
+    }
+}
+
+/// The same three cables where both switches have `lag`: one link, one VLAN, and room for all.
+#[test]
+fn parallel_cables_with_lag_are_one_link() {
+    let separate = explicit(&[4, 4], &[(0, 1, "1G"); 3], &routing("minimal", 1));
+    for ends in [&[0, 1][..], &[0]] {
+        let mut cluster = separate.cluster().clone();
+        ends.iter().for_each(|end| cluster.switches[*end].lag = true);
+        cluster.bundle();
+        let plan = Plan::build(cluster).unwrap();
+        let report = verify::check(&plan);
+        let noted = |kind: &str| report.notes.iter().any(|note| note.kind == kind);
+        let (links, load) = (plan.cluster().links.len(), report.max_link_load);
+        match ends.len() {
+            2 => assert_eq!((links, load, plan.specs().len(), noted("lag")), (1, 16, 1, true)),
+            _ => assert_eq!((links, load, noted("not-used"), noted("lag")), (3, 6, true, false)),
+        }
+        assert!(report.ideal_throughput > 0.999 || ends.len() == 1, "{report:?}");
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+    }
+}
+
+/// A mesh in which each cable has a faster one beside it: where a tree takes one of both, it takes the faster.
+#[test]
+fn trees_take_the_faster_of_parallel_cables() {
+    for strategy in [Strategy::Stp, Strategy::Dor, Strategy::Pdor] {
+        let kind = TopologyShape::Mesh { dims: vec![3, 3] };
+        let mut cluster = Cluster::generated(kind, 1, 1, strategy, 1);
+        for slow in cluster.links.clone() {
+            let mut end = |end: Port| {
+                let switch = &mut cluster.switches[end.switch.index()];
+                switch.ports += 1;
+                Port { port: switch.ports, ..end }
+            };
+            let (a, b) = (end(slow.a), end(slow.b));
+            cluster.links.push(Link { a, b, rate: Rate(10 * slow.rate.0) });
+        }
+        let plan = Plan::build(cluster).unwrap();
+        let trees = (0..plan.specs().len()).map(TreeId::from);
+        let links = trees.flat_map(|tree| plan.tree(tree).links(plan.graph()));
+        let slow = links.filter(|link| plan.cluster().link(*link).rate == Rate::GIGABIT);
+        assert_eq!(slow.count(), 0, "{strategy:?}");
     }
 }
 

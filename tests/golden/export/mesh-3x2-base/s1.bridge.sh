@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.bridge.sh: switch s1 of fabric mesh-3x2
-# Generation 771c968ac229de1f, written by `tresse export bridge`.
+# Generation 8b0011712c6d68e4, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.
@@ -22,10 +22,10 @@ ip link show dev "$bridge" >/dev/null 2>&1 ||
         vlan_default_pvid 0 vlan_stats_enabled 1 vlan_stats_per_port 1
 ip link set dev "$bridge" type bridge vlan_default_pvid 0 vlan_filtering 1 \
     mcast_snooping 0 ageing_time 30000
-for n in 1 2 3 4 6; do
-    off=/proc/sys/net/ipv6/conf/$port$n/disable_ipv6
+for dev in "${port}1" "${port}2" "${port}3" "${port}4" "${port}6"; do
+    off=/proc/sys/net/ipv6/conf/$dev/disable_ipv6
     [ ! -w "$off" ] || echo 1 >"$off"
-    ip link set dev "$port$n" master "$bridge"
+    ip link set dev "$dev" master "$bridge"
 done
 
 # Prune: the default VLAN and everything else that the plan does not have.

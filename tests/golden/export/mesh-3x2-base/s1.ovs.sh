@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.ovs.sh: switch s1 of fabric mesh-3x2
-# Generation 771c968ac229de1f, written by `tresse export openvswitch`.
+# Generation 8b0011712c6d68e4, written by `tresse export openvswitch`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.ovs.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.
@@ -37,21 +37,21 @@ ovs-vsctl \
     # end of the transaction
 
 # Forwarding entries along the trees.
-while read -r n vid mac; do
-    ovs-appctl fdb/add "$bridge" "$port$n" "$vid" "$mac"
+while read -r name vid mac; do
+    ovs-appctl fdb/add "$bridge" "$name" "$vid" "$mac"
 done <<EOF
-2 100 02:54:00:00:00:01
-1 100 02:54:00:00:01:00
-6 100 02:54:00:00:02:01
-6 100 02:54:00:00:03:01
-6 100 02:54:00:00:04:00
-6 100 02:54:00:00:05:00
-2 101 02:54:00:00:00:01
-1 101 02:54:00:00:01:00
-4 101 02:54:00:00:02:00
-3 101 02:54:00:00:05:01
-3 102 02:54:00:00:03:00
-4 102 02:54:00:00:04:01
+${port}2 100 02:54:00:00:00:01
+${port}1 100 02:54:00:00:01:00
+${port}6 100 02:54:00:00:02:01
+${port}6 100 02:54:00:00:03:01
+${port}6 100 02:54:00:00:04:00
+${port}6 100 02:54:00:00:05:00
+${port}2 101 02:54:00:00:00:01
+${port}1 101 02:54:00:00:01:00
+${port}4 101 02:54:00:00:02:00
+${port}3 101 02:54:00:00:05:01
+${port}3 102 02:54:00:00:03:00
+${port}4 102 02:54:00:00:04:01
 EOF
 
 for n in 1 2 3 4 6; do

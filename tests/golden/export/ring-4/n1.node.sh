@@ -1,6 +1,6 @@
 #!/bin/sh
 # n1.node.sh: node n1 of fabric t
-# Generation bc67759f96bc3b76, written by `tresse export iproute2`.
+# Generation c92e3a165d7b99e1, written by `tresse export iproute2`.
 #
 # sh n1.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n1.node.sh undo   remove everything with our mark, of any generation

@@ -1,6 +1,6 @@
 #!/bin/sh
 # s01.bridge.sh: switch s01 of fabric torus-4x4
-# Generation 3cf1dbba3f2b3d0e, written by `tresse export bridge`.
+# Generation 42a7f902e2e59fbc, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s01.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.
@@ -23,10 +23,10 @@ ip link show dev "$bridge" >/dev/null 2>&1 ||
         vlan_default_pvid 0 vlan_stats_enabled 1 vlan_stats_per_port 1
 ip link set dev "$bridge" type bridge vlan_default_pvid 0 vlan_filtering 1 \
     mcast_snooping 0 ageing_time 30000
-for n in 1 2 3 4 5; do
-    off=/proc/sys/net/ipv6/conf/$port$n/disable_ipv6
+for dev in "${port}1" "${port}2" "${port}3" "${port}4" "${port}5"; do
+    off=/proc/sys/net/ipv6/conf/$dev/disable_ipv6
     [ ! -w "$off" ] || echo 1 >"$off"
-    ip link set dev "$port$n" master "$bridge"
+    ip link set dev "$dev" master "$bridge"
 done
 off=/proc/sys/net/ipv6/conf/$bridge/disable_ipv6
 [ ! -w "$off" ] || echo 1 >"$off"

@@ -1,0 +1,85 @@
+//! What all planned paths of a pair of nodes need.
+
+use tresse_base::id::{LinkId, NodeId, SwitchId};
+use tresse_plan::Plan;
+
+use super::cuts::Cuts;
+
+/// The links, switches and transit nodes that all planned paths of a pair need.
+pub(crate) struct Common {
+    pair: (NodeId, NodeId),
+    /// How many paths are planned.
+    pub(crate) paths: usize,
+    pub(crate) links: Vec<LinkId>,
+    /// Ascending, with those of the two nodes.
+    pub(crate) switches: Vec<u32>,
+    pub(crate) nodes: Vec<NodeId>,
+    /// The switches on which the first path begins and ends.
+    ends: [u32; 2],
+}
+
+impl Common {
+    /// Follows every path of the pair.
+    pub(crate) fn of(plan: &Plan, s: NodeId, d: NodeId) -> Self {
+        let graph = plan.graph();
+        let mut links: Option<Vec<LinkId>> = None;
+        let mut switches: Option<Vec<u32>> = None;
+        let mut nodes: Option<Vec<NodeId>> = None;
+        let paths = plan.paths(s, d);
+        for path in &paths {
+            let mut channels = Vec::new();
+            let mut crossed = Vec::new();
+            for segment in &path.segments {
+                crossed.push(plan.sender(segment).switch.0);
+                let from = channels.len();
+                plan.walk(segment, &mut channels);
+                crossed.extend(channels[from..].iter().map(|c| graph.head(*c)));
+            }
+            let here: Vec<LinkId> = channels.iter().map(|c| graph.link(*c)).collect();
+            match &mut links {
+                Some(common) => common.retain(|l| here.contains(l)),
+                None => links = Some(here),
+            }
+            match &mut switches {
+                Some(common) => common.retain(|s| crossed.contains(s)),
+                None => switches = Some(crossed),
+            }
+            let transit = path.segments[1..].iter().map(|segment| segment.from);
+            match &mut nodes {
+                Some(common) => common.retain(|n| transit.clone().any(|t| t == *n)),
+                None => nodes = Some(transit.collect()),
+            }
+        }
+        let mut switches = switches.unwrap_or_default();
+        switches.sort_unstable();
+        switches.dedup();
+        let segments = &paths[0].segments;
+        let ends = [
+            plan.sender(&segments[0]).switch.0,
+            plan.receiver(&segments[segments.len() - 1]).switch.0,
+        ];
+        let (links, nodes) = (links.unwrap_or_default(), nodes.unwrap_or_default());
+        Self { pair: (s, d), paths: paths.len(), links, switches, nodes, ends }
+    }
+
+    /// The switches between the pair's own.
+    pub(crate) fn inner(&self) -> impl Iterator<Item = SwitchId> {
+        let inner = self.switches.iter().filter(|s| !self.ends.contains(s));
+        inner.map(|s| SwitchId(*s))
+    }
+
+    /// Has the pair one path? Between two nodes on one switch there is nothing but that and their own NICs.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.paths < 2 && self.ends[0] != self.ends[1]
+    }
+
+    /// Do the paths share a link, or a switch between the pair's own?
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_alone() || !self.links.is_empty() || self.inner().next().is_some()
+    }
+
+    /// Does every way along cables need what the paths share?
+    pub(crate) fn is_forced(&self, plan: &Plan, cuts: &Cuts<'_>) -> bool {
+        cuts.part(plan, self.pair, &self.links, self.inner())
+    }
+}
