@@ -36,8 +36,8 @@ pub struct Sources {
     /// Use only these interfaces: eth[1-4],enp5s0. Default: all Ethernet NICs.
     #[arg(long, value_name = "NICS")]
     nics: Option<String>,
-    /// Leave out what is of other networks, such as that of management: NICs (eth0), switches (core) and ports of switches
-    /// (s0:Gi1/0/48, s[0-3]:48).
+    /// Leave out what is of other networks, such as that of management: NICs of all nodes (eth0) or one (n3:eth2), switches
+    /// (core) and ports of switches (s0:Gi1/0/48, s[0-3]:48).
     #[arg(long, value_name = "NAMES")]
     without: Option<String>,
 }
@@ -127,8 +127,8 @@ impl Sources {
     pub fn hear(&self, mut fleet: Fleet) -> Result<Vec<(String, Heard)>, Failure> {
         let only = self.nics.as_deref().map(set).transpose()?;
         let without = self.without()?;
-        let wanted = |name: &str| {
-            only.as_ref().is_none_or(|only| only.contains(name)) && !without.has_nic(name)
+        let wanted = |node: &str, nic: &str| {
+            only.as_ref().is_none_or(|only| only.contains(nic)) && !without.has_nic(node, nic)
         };
         for _ in 0..ROUNDS {
             fleet.each(|_| true, Client::introduce);
@@ -137,13 +137,16 @@ impl Sources {
         let lists = fleet.each(|_| true, Client::neighbours).into_iter();
         let mut alone: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
         let heard = |(name, list): (String, Result<NeighbourList, Failure>)| {
-            let host = list.map(|mut list| {
+            let host = list.and_then(|mut list| {
+                let nics: Vec<&str> = list.nics.iter().map(|nic| nic.name.as_str()).collect();
+                let unknown = |e| Failure::new(Code::Usage, format!("--without {e}"));
+                without.check(&name, &nics).map_err(unknown)?;
                 // A NIC that is named is used, whatever it carries.
                 for nic in list.nics.extract_if(.., |n| only.is_none() && n.management.is_some()) {
                     let why = nic.management.unwrap_or_default();
                     alone.entry((nic.name, why)).or_default().push(name.clone());
                 }
-                host::host(&name, &list, &wanted)
+                Ok(host::host(&name, &list, &|nic| wanted(&name, nic)))
             });
             (name, host)
         };

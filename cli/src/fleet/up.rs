@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::Args;
 use inquire::{Confirm, MultiSelect};
 use tresse_mapping::draft::Discovered;
-use tresse_mapping::host::DiscoveredHost;
+use tresse_mapping::host::{self, DiscoveredHost};
 use tresse_mapping::wires::Wires;
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
@@ -27,6 +27,9 @@ use super::rollout::Rollout;
 use crate::fail::{self, Code, Failure};
 use crate::input::{self, ClusterArgs};
 use crate::output::{self, count};
+
+/// How many NICs are listed one by one to choose from: what fits a terminal.
+const FEW: usize = 20;
 
 /// Arguments of `tresse up`.
 #[derive(Debug, Args)]
@@ -114,16 +117,13 @@ impl Up {
         if !asks {
             return complete(&hosts, &wires, asks);
         }
-        let mut nics: Vec<&str> =
-            hosts.iter().flat_map(|host| &host.nics).map(|n| &*n.name).collect();
-        nics.sort_unstable();
-        nics.dedup();
+        let nics = host::choices(&hosts, FEW);
         let chosen = MultiSelect::new("NICs of the fabric:", nics.clone())
             .with_all_selected_by_default()
+            .with_page_size(FEW)
             .prompt()
             .map_err(|error| refused(&error))?;
-        let others: Vec<String> =
-            nics.iter().filter(|nic| !chosen.contains(nic)).map(ToString::to_string).collect();
+        let others: Vec<String> = nics.into_iter().filter(|nic| !chosen.contains(nic)).collect();
         if others.is_empty() {
             return complete(&hosts, &wires, asks);
         }
@@ -154,7 +154,7 @@ fn complete(hosts: &[DiscoveredHost], wires: &Wires, asks: bool) -> Result<Strin
 /// What will be installed.
 fn words(plan: &Plan) -> String {
     let cluster = plan.cluster();
-    let cables = cluster.links.len() + cluster.direct_cables().count();
+    let cables = cluster.cables().count() + cluster.direct_cables().count();
     let parts = [
         (cluster.nodes.len(), "node"),
         (cluster.switches.len(), "switch"),

@@ -1,5 +1,7 @@
 //! The NICs of nodes with what they hear, as their daemons say it.
 
+use std::collections::BTreeSet;
+
 use tresse_base::units::Mac;
 use tresse_cluster::cables::{HostInterface, Sign};
 use tresse_control::{HeardLine, LldpLine, NeighbourList, NicLine};
@@ -58,6 +60,17 @@ pub fn host(name: &str, list: &NeighbourList, wanted: &impl Fn(&str) -> bool) ->
     DiscoveredHost { name: name.to_owned(), nics: nics.collect() }
 }
 
+/// The NICs to choose from, as `Without` takes them: up to `few` one by one (`n0:eth1`), more of them by name on all hosts.
+#[must_use]
+pub fn choices(hosts: &[DiscoveredHost], few: usize) -> Vec<String> {
+    let nics = || hosts.iter().flat_map(|host| host.nics.iter().map(move |nic| (host, nic)));
+    if nics().count() <= few {
+        return nics().map(|(host, nic)| format!("{}:{}", host.name, nic.name)).collect();
+    }
+    let names: BTreeSet<&String> = nics().map(|(_, nic)| &nic.name).collect();
+    names.into_iter().cloned().collect()
+}
+
 fn heard(line: &LldpLine) -> Option<LldpSender> {
     let described = || line.description.clone().unwrap_or_default();
     Some(LldpSender {
@@ -95,5 +108,27 @@ fn introduction(line: &LldpLine) -> Sign {
         port: line.port.clone(),
         port_mac: line.port_mac.as_ref().and_then(|mac| mac.parse().ok()),
         description: line.description.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_nics_are_chosen_one_by_one_and_more_by_name() {
+        let nic = |name: &&str| DiscoveredNic {
+            name: (*name).to_owned(),
+            mac: "02:00:00:00:00:01".parse().unwrap(),
+            carrier: true,
+            heard: Vec::new(),
+        };
+        let host = |name: &str, nics: &[&str]| DiscoveredHost {
+            name: name.into(),
+            nics: nics.iter().map(nic).collect(),
+        };
+        let hosts = [host("n0", &["eth1", "eth0"]), host("n1", &["eth1"])];
+        assert_eq!(choices(&hosts, 3), ["n0:eth1", "n0:eth0", "n1:eth1"]);
+        assert_eq!(choices(&hosts, 2), ["eth0", "eth1"]);
     }
 }

@@ -1,23 +1,34 @@
-//! What an operator leaves out of a discovery: NICs by name, whole switches, and ports of switches that lead into another
-//! network, such as that of management.
+//! What an operator leaves out of a discovery: NICs by name, on all nodes or one, whole switches, and ports of switches that
+//! lead into another network, such as that of management.
 
 use std::collections::BTreeSet;
 
 use crate::port;
 
-/// Names of what is left out: `eth0` (a NIC of every node), `core` (a switch), `s0:Gi1/0/48` (a port).
+/// Names of what is left out: `eth0` (a NIC of every node), `n3:eth2` (a NIC of one), `core` (a switch), `s0:Gi1/0/48` (a
+/// port).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Without {
     names: BTreeSet<String>,
 }
 
-/// Why a port cannot be left out.
+/// Why a NIC or a port cannot be left out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WithoutError {
-    /// Its switch was not seen.
+    /// Its node has no NIC of this name.
+    #[error("`{entry}`: {node} has no such NIC\n  help: it has {}", nics.join(" "))]
+    Nic {
+        /// The entry.
+        entry: String,
+        /// Its node.
+        node: String,
+        /// The NICs of the node.
+        nics: Vec<String>,
+    },
+    /// Its switch was not seen, and is no node.
     #[error(
         "`{entry}`: no switch `{switch}` was seen\n  help: {}",
-        if seen.is_empty() { "SWITCH:PORT needs --switches or --snmp".to_owned() } else { format!("switches seen are {}", seen.join(", ")) }
+        if seen.is_empty() { "write NODE:NIC; SWITCH:PORT needs --switches or --snmp".to_owned() } else { format!("switches seen are {}", seen.join(", ")) }
     )]
     Switch {
         /// The entry.
@@ -44,10 +55,30 @@ impl Without {
         Self { names: names.into_iter().collect() }
     }
 
-    /// Whether NICs of this name are left out.
+    /// Whether this NIC of a node is left out.
     #[must_use]
-    pub fn has_nic(&self, name: &str) -> bool {
-        self.names.contains(name)
+    pub fn has_nic(&self, node: &str, nic: &str) -> bool {
+        self.names.contains(nic) || self.names.contains(&format!("{node}:{nic}"))
+    }
+
+    /// Looks whether a node with these NICs has those that are left out of it alone.
+    ///
+    /// # Errors
+    ///
+    /// [`WithoutError::Nic`].
+    pub fn check(&self, node: &str, nics: &[&str]) -> Result<(), WithoutError> {
+        let of_node = |entry: &&String| {
+            let nic = entry.strip_prefix(node).and_then(|rest| rest.strip_prefix(':'));
+            nic.is_some_and(|nic| !nics.contains(&nic))
+        };
+        match self.names.iter().find(of_node) {
+            None => Ok(()),
+            Some(entry) => Err(WithoutError::Nic {
+                entry: entry.clone(),
+                node: node.to_owned(),
+                nics: nics.iter().map(|nic| (*nic).to_owned()).collect(),
+            }),
+        }
     }
 
     /// The names that may be switches.
@@ -74,5 +105,22 @@ impl Without {
                 Ok((entry, switch, port))
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nic_is_left_out_of_all_nodes_or_of_one() {
+        let without = Without::new(["eth0", "n3:eth2"].map(str::to_owned));
+        let left = [("n1", "eth0"), ("n3", "eth0"), ("n3", "eth2")];
+        assert!(left.into_iter().all(|(node, nic)| without.has_nic(node, nic)));
+        assert!(!without.has_nic("n1", "eth2") && !without.has_nic("n3", "eth1"));
+        assert_eq!(without.check("n3", &["eth1", "eth2"]), Ok(()));
+        assert_eq!(without.check("n", &[]), Ok(()));
+        let error = without.check("n3", &["eth0", "eth1"]).unwrap_err().to_string();
+        assert_eq!(error, "`n3:eth2`: n3 has no such NIC\n  help: it has eth0 eth1");
     }
 }

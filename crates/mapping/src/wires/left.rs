@@ -49,6 +49,9 @@ impl LeftOut {
         left.switches.extend(without.switches().filter_map(of_name).map(str::to_owned));
         for (entry, switch, port) in without.ports()? {
             let Some(name) = of_name(switch) else {
+                if hosts.iter().any(|host| host.name == switch) {
+                    continue; // One of its NICs, which it does not have here.
+                }
                 return Err(WithoutError::Switch {
                     entry: entry.to_owned(),
                     switch: switch.to_owned(),

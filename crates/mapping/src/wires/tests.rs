@@ -379,6 +379,8 @@ fn what_leads_into_another_network_is_left_out_and_named() {
     let error = of(&["s7:1"]).unwrap_err().to_string();
     assert!(error.contains("no switch `s7` was seen") && error.contains("core, s0, s1"), "{error}");
     assert!(of(&["s0:"]).unwrap_err().to_string().contains("write SWITCH:PORT"));
+    // A NIC of one node is its own business, which has looked.
+    assert_eq!(of(&["n0:mgmt0"]).unwrap().cables.len(), 3);
     // A NIC's name is no switch, and a port that nothing names is named.
     assert_eq!(of(&["eth0"]).unwrap().cables.len(), 3);
     assert_eq!(of(&["s0:17"]).unwrap().left_out, ["s0 port 17"]);
