@@ -13,6 +13,7 @@ if ! /usr/bin/python3 -c 'import scipy' 2>/dev/null; then
 fi
 [ -x "$built/tresse" ] || cargo build --release --locked --package tresse
 /usr/bin/python3 tests/judge.py --tresse "$built/tresse"
+/usr/bin/python3 tests/judge.py --tresse "$built/tresse" --roots
 if [ -n "${PEER_ZOO:-}" ]; then
     /usr/bin/python3 tests/judge.py --tresse "$built/tresse" --zoo "$PEER_ZOO" --paths 1
 else

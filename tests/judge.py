@@ -5,7 +5,9 @@ the linear program over all paths that the strategy allows (with the root that t
 the same routes by iterated first fit. Shares no code with the planner.
 
     tests/judge.py [--tresse PROGRAM] [--zoo FILE.json] [--only WORD] [--strategies minimal,updown,transit] [--paths N]
+    tests/judge.py --roots [--tresse PROGRAM]
 
+--roots: plans random fabrics of 64 switches from each of their switches as root, and from the one that the planner chooses.
 --zoo: {name: {"switches": N or [names], "cables": [[a, b], ...]}}; of graphs of more than 64 switches only `minimal` is judged,
 without the linear program and first fit. Fails where a plan is wrong or lies above the limits.
 """
@@ -33,6 +35,8 @@ RATES = {"1G": 1.0, "10G": 10.0}
 LEVELLED, FAMILY, ZOO, ZOO_MEDIAN = 1.15, 1.3, 1.25, 1.05
 # VLANs over iterated first fit, rounded up to a whole VLAN.
 VLANS = 1.15
+# The time of the busiest link or transit node over that from the best of all roots.
+ROOTS = 1.05
 # Graphs of the zoo on which `minimal` may lie above an equal split at every switch.
 ABOVE_SPLIT = 5
 # Of more switches in graphs of the zoo the linear program takes too long.
@@ -151,7 +155,7 @@ def families():
     yield "random 48x4, a third with nodes", (sparse[0], sparse[1], [int(some.random() < 1 / 3) for _ in range(48)])
 
 
-def text(fabric, strategy, paths):
+def text(fabric, strategy, paths, root=None):
     n, links, nodes = fabric
     ports = [nodes[s] for s in range(n)]
     lines = []
@@ -160,7 +164,7 @@ def text(fabric, strategy, paths):
         ports[b] += 1
         lines += ["[[link]]", f'a = "s{a:03}:{ports[a]}"', f'b = "s{b:03}:{ports[b]}"', f'rate = "{rate}"']
     out = ["[fabric]", 'name = "judged"', 'topology = { kind = "explicit" }', "[routing]", f'strategy = "{strategy}"',
-           f"paths = {paths}", "[addressing]", 'nodes = "10.0.0.0/12"', 'nics = "10.16.0.0/12"']
+           f"paths = {paths}", *([] if root is None else [f'root = "s{root:03}"']), "[addressing]", 'nodes = "10.0.0.0/12"', 'nics = "10.16.0.0/12"']
     for s in range(n):
         out += ["[[switch]]", f'name = "s{s:03}"', f"ports = {max(ports[s], 1)}"]
     for k, (s, port) in enumerate((s, port) for s in range(n) for port in range(1, nodes[s] + 1)):
@@ -171,7 +175,7 @@ def text(fabric, strategy, paths):
 # ---- what the plan does ----
 
 class Judge:
-    def __init__(self, tresse, fabric, strategy, paths):
+    def __init__(self, tresse, fabric, strategy, paths, root=None):
         self.n, self.links, self.nodes = fabric
         self.strategy = strategy
         self.out = [[] for _ in range(self.n)]
@@ -182,7 +186,7 @@ class Judge:
                 self.ends.append((u, v))
                 self.rate.append(RATES[rate])
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
-            file.write(text(fabric, strategy, paths))
+            file.write(text(fabric, strategy, paths, root))
             file.flush()
             began = time.monotonic()
             self.report = json.loads(self.run(tresse, "check", file.name, codes=(0, 1)))
@@ -466,6 +470,22 @@ class Tree:
         return True
 
 
+def judge_roots(tresse):
+    """How often the root of choice is farther from the best than it may be."""
+    bad = 0
+    for seed in (1, 2):
+        fabric = regular(64, 4, seed)
+        for strategy in ("updown", "transit"):
+            times = [Judge(tresse, fabric, strategy, 1, root).judge() for root in (None, *range(fabric[0]))]
+            chosen, best = times[0], min(times[1:])
+            print(f"random 64x4, seed {seed} {strategy:8} {chosen:8.1f}, from the best of all roots {best:8.1f} "
+                  f"{chosen / best:6.3f}", flush=True)
+            if chosen > ROOTS * best + 1e-6:
+                print(f"random 64x4, seed {seed} {strategy} ABOVE A LIMIT: {ROOTS} of the best root's")
+                bad += 1
+    return bad
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--tresse", default="target/release/tresse")
@@ -473,7 +493,10 @@ def main():
     args.add_argument("--only", default="")
     args.add_argument("--strategies", default="minimal,updown,transit")
     args.add_argument("--paths", type=int, default=2)
+    args.add_argument("--roots", action="store_true")
     args = args.parse_args()
+    if args.roots:
+        sys.exit(f"{bad} roots are above a limit" if (bad := judge_roots(args.tresse)) else 0)
     fabrics = list(families())
     if args.zoo:
         fabrics = []

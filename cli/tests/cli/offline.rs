@@ -207,6 +207,22 @@ fn pairs_without_a_backup_of_their_own_are_named() {
         let shared = tresse(["paths", file, "--shared", "--json"]).exits(0).lines();
         assert_eq!(counted(file), shared.len(), "{file}");
     }
+    // Two nodes on both switches, and one on the first alone.
+    std::fs::write(directory.path().join("some.fnn"), "0: 0 1 2\n1: 0 1\n").unwrap();
+    let flat = directory.path().join("flat.toml");
+    std::fs::write(&flat, "[fabric]\ntopology = { kind = \"fnn\", wiring = \"some.fnn\" }\n")
+        .unwrap();
+    let flat = flat.display().to_string();
+    let shared = tresse(["paths", &flat, "--shared", "--json"]).exits(0).lines();
+    assert_eq!(counted(&flat), 4);
+    assert_eq!(shared.len(), 4);
+    for pair in &shared {
+        assert_eq!(pair["shared"], serde_json::json!(["s0", "n2 eth0"]), "{pair}");
+        assert_eq!((&pair["paths"], &pair["forced"]), (&2.into(), &serde_json::Value::Null));
+    }
+    let line = tresse(["paths", &flat, "--shared", "--from", "n0"]).exits(0).stdout;
+    assert_eq!(line, "n0 -> n2  2 paths: s0, n2 eth0\n");
+
     let routed = tresse(["paths", "configs/ring-4.toml", "--shared"]).exits(2).stderr;
     assert!(routed.contains("nodes that route"), "{routed}");
 }

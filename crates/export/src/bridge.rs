@@ -112,7 +112,7 @@ fn bond(name: &str, ports: &[u32], out: &mut String) {
     let ports: Vec<_> = ports.iter().map(u32::to_string).collect();
     line!(out, "ip link show dev {name} >/dev/null 2>&1 ||");
     line!(out, "    ip link add name {name} type bond mode 802.3ad miimon 100 \\");
-    line!(out, "        lacp_rate fast xmit_hash_policy layer2+3");
+    line!(out, "        lacp_rate fast xmit_hash_policy layer3+4");
     line!(out, "for n in {}; do", ports.join(" "));
     line!(
         out,

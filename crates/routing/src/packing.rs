@@ -13,8 +13,8 @@ const WORK: usize = 1 << 19;
 /// How often routes are placed anew at most, and how often without a tree less.
 const PASSES: usize = 256;
 const IN_VAIN: usize = 48;
-/// Of so many routes at most, so many more orders are tried first: those of few trees soon come again.
-const FEW: usize = 1 << 12;
+/// Of so many routes at most, those of 64 switches, so many more orders are tried first: those of few trees soon come again.
+pub(crate) const FEW: usize = 1 << 12;
 const MORE_ORDERS: usize = 16;
 /// The seed of the random orders, fixed because every node must plan the same trees.
 const SEED: u64 = 1;
@@ -108,7 +108,7 @@ impl RouteList {
         });
         let (mut random, mut in_vain) = (Random::new(SEED), 0);
         for turn in 0..passes {
-            let packing = pass(&again(&best.1, best.0.trees(), turn, &mut random));
+            let packing = pass(&again(&best.1, best.0.trees(), Next::of(turn), &mut random));
             in_vain = if rank(&packing) < rank(&best) { 0 } else { in_vain + 1 };
             if rank(&packing) <= rank(&best) {
                 best = packing;
@@ -117,21 +117,49 @@ impl RouteList {
                 break;
             }
         }
+        // A packing that is only another one is where the search goes on, and does not replace the best.
+        let (mut now, shuffles) = (best.1.clone(), if self.len() > FEW { 0 } else { passes });
+        for _ in 0..shuffles {
+            let packing = pass(&again(&now, best.0.trees(), Next::Shuffled, &mut random));
+            if rank(&packing) <= rank(&best) {
+                now.clone_from(&packing.1);
+            }
+            if rank(&packing) < rank(&best) {
+                best = packing;
+            }
+        }
         best
     }
 }
 
-/// The next order: the trees with the fewest routes last, from last to first, or in any order. Routes without a tree come
-/// first.
-fn again(at: &[Option<usize>], trees: usize, turn: usize, random: &mut Random) -> Vec<u32> {
+/// How the trees of a packing follow each other in the next order.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    LastFirst,
+    FewestLast,
+    Shuffled,
+}
+
+impl Next {
+    const fn of(turn: usize) -> Self {
+        match turn % 3 {
+            0 => Self::LastFirst,
+            1 => Self::FewestLast,
+            _ => Self::Shuffled,
+        }
+    }
+}
+
+/// The next order, by trees. Routes without a tree come first.
+fn again(at: &[Option<usize>], trees: usize, next: Next, random: &mut Random) -> Vec<u32> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); trees + 1];
     for (route, tree) in (0..).zip(at) {
         members[tree.map_or(0, |tree| tree + 1)].push(route);
     }
-    match turn % 3 {
-        0 => members[1..].reverse(),
-        1 => members[1..].sort_by_key(|members| std::cmp::Reverse(members.len())),
-        _ => random.shuffle(&mut members[1..]),
+    match next {
+        Next::LastFirst => members[1..].reverse(),
+        Next::FewestLast => members[1..].sort_by_key(|members| std::cmp::Reverse(members.len())),
+        Next::Shuffled => random.shuffle(&mut members[1..]),
     }
     members.concat()
 }

@@ -30,7 +30,7 @@ impl fmt::Display for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { src, dst, paths, shared, forced } = self;
         let ending = if *paths == 1 { "" } else { "s" };
-        write!(f, "{src} -> {dst}  {paths} path{ending}: {}", shared.join(" "))?;
+        write!(f, "{src} -> {dst}  {paths} path{ending}: {}", shared.join(", "))?;
         if *forced == Some(true) { f.write_str("  no cables go round them") } else { Ok(()) }
     }
 }
@@ -59,13 +59,7 @@ impl<'a> SharedParts<'a> {
         if plan.node_routes().is_some() {
             return Err(Routed);
         }
-        let nodes = plan.cluster().nodes.iter();
-        let first_nic = nodes.scan(0, |next, node| {
-            let first = *next;
-            *next += node.nics.len();
-            Some(first)
-        });
-        Ok(Self { plan, cuts: Cuts::new(plan.graph()), first_nic: first_nic.collect() })
+        Ok(Self { plan, cuts: Cuts::new(plan.graph()), first_nic: plan.first_nics() })
     }
 
     /// What all paths of a pair need; `None` if two of them share nothing between its ends, or the two nodes are on one
@@ -73,19 +67,21 @@ impl<'a> SharedParts<'a> {
     #[must_use]
     pub fn of_pair(&self, s: NodeId, d: NodeId) -> Option<Shared> {
         let plan = self.plan;
-        let (paths, shared, forced) = if plan.cluster().routing.strategy == Strategy::Direct {
-            let paths = plan.paths(s, d);
-            let parts = Parts::common(plan, &self.first_nic, &paths);
-            let switches = parts.switches.iter().map(|s| self.switch(SwitchId::from(*s)));
-            let nics = parts.nics.iter().map(|nic| nic_name(plan, &self.first_nic, *nic));
-            (paths.len(), switches.chain(nics).collect(), None)
-        } else {
-            let common = Common::of(plan, s, d);
-            let switches = common.inner().map(|s| self.switch(s));
-            let links = common.links.iter().map(|link| link_name(plan, *link));
-            let forced = common.is_forced(plan, &self.cuts);
-            (common.paths, switches.chain(links).collect::<Vec<_>>(), Some(forced))
-        };
+        let (paths, shared, forced): (_, Vec<_>, _) =
+            if plan.cluster().routing.strategy == Strategy::Direct {
+                let paths = plan.paths(s, d);
+                let parts = Parts::common(plan, &self.first_nic, &paths);
+                let switches = parts.switches.iter().map(|s| self.switch(SwitchId::from(*s)));
+                let nics = parts.nics.iter().map(|nic| nic_name(plan, &self.first_nic, *nic));
+                (paths.len(), switches.chain(nics).collect(), None)
+            } else {
+                let common = Common::of(plan, s, d);
+                let switches = common.inner().map(|s| self.switch(s));
+                let links = common.links.iter().map(|link| link_name(plan, *link));
+                let shared: Vec<_> = switches.chain(links).collect();
+                let forced = !shared.is_empty() && common.is_forced(plan, &self.cuts);
+                (common.paths, shared, Some(forced))
+            };
         if shared.is_empty() {
             return None;
         }

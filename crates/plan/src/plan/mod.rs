@@ -46,7 +46,7 @@ use crate::trees::Trees;
 use crate::vids::Vids;
 
 /// Incremented whenever the same input gives another plan than before.
-const PLANNER: u32 = 11;
+const PLANNER: u32 = 12;
 
 /// The plan of a cluster: its VLAN trees and [`Paths`], with the VIDs of the trees, the addresses of nodes and NICs,
 /// and the labels of transit nodes.

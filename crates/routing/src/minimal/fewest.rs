@@ -8,12 +8,10 @@ use super::forest::{AnyRoute, Packer};
 use super::ready::TreeSet;
 use crate::fold::{ROUTES, TreeRoute, busiest, even_out, fold};
 use crate::left::build;
-use crate::packing::{FirstFit, RouteList};
+use crate::packing::{FEW, FirstFit, RouteList};
 
 /// With more switches than these, paths are not chosen while trees are packed.
 const MANY: usize = 256;
-/// With more routes than these, those of 64 switches, they are packed once.
-const AGAIN: usize = 1 << 12;
 
 /// Trees, and in which of them each route is.
 pub(super) type Packing = (Vec<Vec<LinkId>>, Vec<TreeRoute>);
@@ -84,10 +82,10 @@ pub(super) fn as_even(
     best
 }
 
-/// The same routes packed anew, if they then need fewer trees: those that are left when trees were given up are not those
+/// The same routes, if few, packed anew, if they then need fewer trees: those that are left when trees were given up are not those
 /// that were packed first.
 pub(super) fn again(graph: &Graph, (links, mut routes): Packing, most: usize) -> Packing {
-    if routes.len() > AGAIN {
+    if routes.len() > FEW {
         return (links, routes);
     }
     let trees = build(graph, &links);

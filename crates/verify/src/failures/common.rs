@@ -2,6 +2,7 @@
 
 use tresse_base::id::{LinkId, NodeId, SwitchId};
 use tresse_plan::Plan;
+use tresse_topology::path::Path;
 
 use super::cuts::Cuts;
 
@@ -18,39 +19,41 @@ pub(crate) struct Common {
     ends: [u32; 2],
 }
 
+/// What one path needs.
+struct Crossed {
+    links: Vec<LinkId>,
+    switches: Vec<u32>,
+    nodes: Vec<NodeId>,
+}
+
+impl Crossed {
+    fn of(plan: &Plan, path: &Path) -> Self {
+        let graph = plan.graph();
+        let (mut channels, mut switches) = (Vec::new(), Vec::new());
+        for segment in &path.segments {
+            switches.push(plan.sender(segment).switch.0);
+            let from = channels.len();
+            plan.walk(segment, &mut channels);
+            switches.extend(channels[from..].iter().map(|c| graph.head(*c)));
+        }
+        let links = channels.iter().map(|c| graph.link(*c)).collect();
+        let nodes = path.segments[1..].iter().map(|segment| segment.from).collect();
+        Self { links, switches, nodes }
+    }
+}
+
 impl Common {
     /// Follows every path of the pair.
     pub(crate) fn of(plan: &Plan, s: NodeId, d: NodeId) -> Self {
-        let graph = plan.graph();
-        let mut links: Option<Vec<LinkId>> = None;
-        let mut switches: Option<Vec<u32>> = None;
-        let mut nodes: Option<Vec<NodeId>> = None;
         let paths = plan.paths(s, d);
-        for path in &paths {
-            let mut channels = Vec::new();
-            let mut crossed = Vec::new();
-            for segment in &path.segments {
-                crossed.push(plan.sender(segment).switch.0);
-                let from = channels.len();
-                plan.walk(segment, &mut channels);
-                crossed.extend(channels[from..].iter().map(|c| graph.head(*c)));
-            }
-            let here: Vec<LinkId> = channels.iter().map(|c| graph.link(*c)).collect();
-            match &mut links {
-                Some(common) => common.retain(|l| here.contains(l)),
-                None => links = Some(here),
-            }
-            match &mut switches {
-                Some(common) => common.retain(|s| crossed.contains(s)),
-                None => switches = Some(crossed),
-            }
-            let transit = path.segments[1..].iter().map(|segment| segment.from);
-            match &mut nodes {
-                Some(common) => common.retain(|n| transit.clone().any(|t| t == *n)),
-                None => nodes = Some(transit.collect()),
-            }
+        let mut all = Crossed::of(plan, &paths[0]);
+        for path in &paths[1..] {
+            let other = Crossed::of(plan, path);
+            all.links.retain(|link| other.links.contains(link));
+            all.switches.retain(|switch| other.switches.contains(switch));
+            all.nodes.retain(|node| other.nodes.contains(node));
         }
-        let mut switches = switches.unwrap_or_default();
+        let Crossed { links, mut switches, nodes } = all;
         switches.sort_unstable();
         switches.dedup();
         let segments = &paths[0].segments;
@@ -58,7 +61,6 @@ impl Common {
             plan.sender(&segments[0]).switch.0,
             plan.receiver(&segments[segments.len() - 1]).switch.0,
         ];
-        let (links, nodes) = (links.unwrap_or_default(), nodes.unwrap_or_default());
         Self { pair: (s, d), paths: paths.len(), links, switches, nodes, ends }
     }
 

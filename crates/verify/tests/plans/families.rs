@@ -83,7 +83,7 @@ fn leaves_use_their_spines_where_nodes_limit() {
 /// each carries at least what one of them sends elsewhere.
 #[test]
 fn large_fat_trees_come_near_the_bound() {
-    for k in [10, 12, 14] {
+    for k in [10, 12, 14, 16] {
         for strategy in [Strategy::Minimal, UPDOWN, TRANSIT] {
             let report = verify::check(&plan(&TopologyShape::FatTree { k }, 0, strategy, 1));
             let (each, load) = (u64::from(k / 2), report.max_link_load as f64);

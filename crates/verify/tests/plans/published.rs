@@ -1,4 +1,4 @@
-//! Published networks that were planned badly once: a router network of Rocketfuel (Spring et al., SIGCOMM 2002), and three of
+//! Published networks that were planned badly once: a router network of Rocketfuel (Spring et al., SIGCOMM 2002), and four of
 //! the Internet Topology Zoo (Knight et al., IEEE JSAC 2011). A line of the files is a cable: the numbers of two switches.
 
 use std::collections::BTreeSet;
@@ -43,6 +43,14 @@ fn minimal_loads_no_link_more_than_transit() {
         let [minimal, transit] = ["minimal", "transit"].map(load);
         assert!(minimal <= transit && minimal <= most, "{minimal}, and {transit} by transit");
     }
+}
+
+/// Iterated first fit needs three for the routes of Agis, and stopped at four.
+#[test]
+fn routes_of_agis_are_packed_into_three_trees() {
+    let cables = cables(include_str!("agis.txt"));
+    let report = verify::check(&explicit(&[1; 25], &cables, &routing("minimal", 1)));
+    assert_eq!(report.vlans, 3);
 }
 
 /// Backups shared a switch with their primary for 364 pairs under `minimal` and 944 under `stp`.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.bridge.sh: switch s1 of fabric t
-# Generation 19bb4b5519b72078, written by `tresse export bridge`.
+# Generation 1b89c4a86ad8c0ea, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.
@@ -24,7 +24,7 @@ ip link set dev "$bridge" type bridge vlan_default_pvid 0 vlan_filtering 1 \
     mcast_snooping 0 ageing_time 30000
 ip link show dev lag6 >/dev/null 2>&1 ||
     ip link add name lag6 type bond mode 802.3ad miimon 100 \
-        lacp_rate fast xmit_hash_policy layer2+3
+        lacp_rate fast xmit_hash_policy layer3+4
 for n in 6 7 8; do
     case $(ip -o link show dev "$port$n") in *" master lag6 "*) continue ;; esac
     ip link set dev "$port$n" down

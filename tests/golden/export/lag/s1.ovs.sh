@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.ovs.sh: switch s1 of fabric t
-# Generation 19bb4b5519b72078, written by `tresse export openvswitch`.
+# Generation 1b89c4a86ad8c0ea, written by `tresse export openvswitch`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.ovs.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.

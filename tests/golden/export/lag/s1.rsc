@@ -1,5 +1,5 @@
 # s1.rsc: switch s1 of fabric t
-# Generation 19bb4b5519b72078, written by `tresse export routeros`.
+# Generation 1b89c4a86ad8c0ea, written by `tresse export routeros`.
 #
 # Port 1 = ether1, port 2 = ether2, ...; bridge bridge1
 # Applying it again changes nothing. Plug in cables that close a loop last.

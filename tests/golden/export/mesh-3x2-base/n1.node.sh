@@ -1,6 +1,6 @@
 #!/bin/sh
 # n1.node.sh: node n1 of fabric mesh-3x2
-# Generation 8b0011712c6d68e4, written by `tresse export iproute2`.
+# Generation bfb1769f417b9da1, written by `tresse export iproute2`.
 #
 # sh n1.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n1.node.sh undo   remove everything with our mark, of any generation

@@ -1,6 +1,6 @@
 #!/bin/sh
 # s1.bridge.sh: switch s1 of fabric mesh-3x2
-# Generation 8b0011712c6d68e4, written by `tresse export bridge`.
+# Generation bfb1769f417b9da1, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s1.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.

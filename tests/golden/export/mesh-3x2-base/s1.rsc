@@ -1,5 +1,5 @@
 # s1.rsc: switch s1 of fabric mesh-3x2
-# Generation 8b0011712c6d68e4, written by `tresse export routeros`.
+# Generation bfb1769f417b9da1, written by `tresse export routeros`.
 #
 # Port 1 = ether1, port 2 = ether2, ...; bridge bridge1
 # Applying it again changes nothing. Plug in cables that close a loop last.

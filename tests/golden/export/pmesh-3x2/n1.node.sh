@@ -1,6 +1,6 @@
 #!/bin/sh
 # n1.node.sh: node n1 of fabric t
-# Generation 005d14b07c0fef14, written by `tresse export iproute2`.
+# Generation a0d976c889de7ee5, written by `tresse export iproute2`.
 #
 # sh n1.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n1.node.sh undo   remove everything with our mark, of any generation

@@ -1,6 +1,6 @@
 #!/bin/sh
 # n01.node.sh: node n01 of fabric t
-# Generation 0444366d80f2dcdf, written by `tresse export iproute2`.
+# Generation 9b3804e11749f456, written by `tresse export iproute2`.
 #
 # sh n01.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n01.node.sh undo   remove everything with our mark, of any generation

@@ -1,6 +1,6 @@
 #!/bin/sh
 # s0.bridge.sh: switch s0 of fabric t
-# Generation 0444366d80f2dcdf, written by `tresse export bridge`.
+# Generation 9b3804e11749f456, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s0.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.

@@ -1,5 +1,5 @@
 # s0.rsc: switch s0 of fabric t
-# Generation 0444366d80f2dcdf, written by `tresse export routeros`.
+# Generation 9b3804e11749f456, written by `tresse export routeros`.
 #
 # Port 1 = ether1, port 2 = ether2, ...; bridge bridge1
 # Applying it again changes nothing. Plug in cables that close a loop last.

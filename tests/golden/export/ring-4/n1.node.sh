@@ -1,6 +1,6 @@
 #!/bin/sh
 # n1.node.sh: node n1 of fabric t
-# Generation c92e3a165d7b99e1, written by `tresse export iproute2`.
+# Generation 88616c9bc4e528e6, written by `tresse export iproute2`.
 #
 # sh n1.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n1.node.sh undo   remove everything with our mark, of any generation

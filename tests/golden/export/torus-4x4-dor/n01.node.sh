@@ -1,6 +1,6 @@
 #!/bin/sh
 # n01.node.sh: node n01 of fabric torus-4x4
-# Generation 42a7f902e2e59fbc, written by `tresse export iproute2`.
+# Generation 4e29f01fa089c4b1, written by `tresse export iproute2`.
 #
 # sh n01.node.sh up     make the fabric's kernel objects; again: changes nothing
 # sh n01.node.sh undo   remove everything with our mark, of any generation

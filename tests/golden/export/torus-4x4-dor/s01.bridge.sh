@@ -1,6 +1,6 @@
 #!/bin/sh
 # s01.bridge.sh: switch s01 of fabric torus-4x4
-# Generation 42a7f902e2e59fbc, written by `tresse export bridge`.
+# Generation 4e29f01fa089c4b1, written by `tresse export bridge`.
 #
 # Port 1 = swp1, port 2 = swp2; bridge br0. Others: port=eth bridge=br1 sh s01.bridge.sh
 # Applying it again changes nothing. Plug in cables that close a loop last.

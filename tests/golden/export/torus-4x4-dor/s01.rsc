@@ -1,5 +1,5 @@
 # s01.rsc: switch s01 of fabric torus-4x4
-# Generation 42a7f902e2e59fbc, written by `tresse export routeros`.
+# Generation 4e29f01fa089c4b1, written by `tresse export routeros`.
 #
 # Port 1 = ether1, port 2 = ether2, ...; bridge bridge1
 # Applying it again changes nothing. Plug in cables that close a loop last.
