@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use tresse_base::id::{LinkId, SwitchId, TreeId};
+use tresse_base::random::Random;
 use tresse_routing::{DetourSearch, legal_trees, lines, woven_tree};
 use tresse_topology::vlan::{Role, Tree, TreeLinks, TreeSpec};
 use tresse_topology::{Channel, Dependencies, Grid};
@@ -15,14 +16,19 @@ use super::Trees;
 use super::blocks::blocks;
 use super::turns::Turns;
 
-/// The most paths of pairs of switches for which backups are sought one by one.
+/// The most paths of pairs of switches for which backups are sought one by one. Where there are more, so many stand for all.
 pub const MOST_PATHS: usize = 1 << 21;
+const SOME_PATHS: usize = 1 << 18;
+/// Then so many trees for backups are made at most, since each is looked at for every pair.
+const FEW_TREES: usize = 32;
 /// The most pairs of switches times channels for which detours are sought that close no cycle of channels.
 const MOST_TURNS: usize = 1 << 29;
 /// The most ways in trees, of pairs of switches, that are looked at for the turns that backups take.
 const MOST_WAYS: usize = 1 << 19;
 /// The largest number of trees for which every tree is tried for the backup of a pair; beyond it, only likely ones.
 pub(crate) const ALL_TREES: usize = 64;
+/// Of the choice of switches from which paths are looked at where not all are; fixed because every node must plan the same.
+const SEED: u64 = 1;
 /// The most switches for which trees around each of them compete with those woven for pairs.
 const ALL_ROOTS: usize = 128;
 
@@ -43,12 +49,6 @@ impl Trees {
         let restricted = self.cluster.routing.lossless && !legal;
         let primaries = restricted.then(|| self.primary_turns(&homes));
         self.turns = primaries.clone().and_then(|turns| Turns::new(&self.graph, turns));
-        if !self.seeks_backups() {
-            let mut combs = if legal { Vec::new() } else { self.reverse_combs() };
-            combs.truncate(self.spare_vids());
-            self.add(combs.into_iter().map(|comb| comb.links));
-            return;
-        }
         self.add_trees_for(&homes);
         // Turns that no backup takes in the end are in the way of others.
         let taken = primaries.and_then(|turns| self.taken_turns(&homes, turns));
@@ -61,7 +61,14 @@ impl Trees {
     /// Trees for the pairs without a backup.
     fn add_trees_for(&mut self, homes: &BTreeSet<SwitchId>) {
         let mut turns = self.turns.take();
-        let open = self.open_paths(homes, turns.as_mut());
+        let mut sources: Vec<SwitchId> = homes.iter().copied().collect();
+        if self.backup_stride() > 1 {
+            // Not those of some columns of a grid alone.
+            Random::new(SEED).shuffle(&mut sources);
+            sources.truncate(sources.len().div_ceil(self.backup_stride()));
+            sources.sort_unstable();
+        }
+        let open = self.open_paths(&sources, homes, turns.as_mut());
         self.turns = turns;
         match self.updown_order() {
             Some(order) => {
@@ -166,7 +173,8 @@ impl Trees {
             self.helps(tree, open, channels) && self.may_back_up(channels)
         };
         let (mut chosen, mut channels) = (Vec::new(), Vec::new());
-        while !open.is_empty() && chosen.len() < self.spare_vids() {
+        let most = self.spare_vids();
+        while !open.is_empty() && chosen.len() < most {
             // It helps the first pair at least.
             let detours = open.iter().map(|open| &open.detour[..]);
             candidates.push(TreeLinks::Links(woven_tree(&self.graph, detours)));
@@ -188,11 +196,11 @@ impl Trees {
         chosen
     }
 
-    /// Whether backups are sought path by path. On more paths between pairs of switches than that there are only those
-    /// that the trees of the strategy have, and on a grid two trees more.
+    /// Backups are sought for the paths from one of so many switches with nodes; 1 where there are at most [`MOST_PATHS`].
     #[must_use]
-    pub fn seeks_backups(&self) -> bool {
-        self.homes().len().pow(2) * self.lanes() as usize <= MOST_PATHS
+    pub fn backup_stride(&self) -> usize {
+        let paths = self.homes().len().pow(2) * self.lanes() as usize;
+        if paths > MOST_PATHS { paths.div_ceil(SOME_PATHS) } else { 1 }
     }
 
     /// Whether trees are also woven round primaries for backups that close no circle of channels, where these must not.
@@ -241,9 +249,14 @@ impl Trees {
         homes.par_iter().fold(none, of_source).reduce(none, merge)
     }
 
-    /// The paths between pairs of switches that no tree has a backup for. `turns`: those that backups may take, where not
+    /// The paths from these sources that no tree has a backup for. `turns`: those that backups may take, where not
     /// all may be taken.
-    fn open_paths(&self, homes: &BTreeSet<SwitchId>, mut turns: Option<&mut Turns>) -> Vec<Open> {
+    fn open_paths(
+        &self,
+        sources: &[SwitchId],
+        homes: &BTreeSet<SwitchId>,
+        mut turns: Option<&mut Turns>,
+    ) -> Vec<Open> {
         let beyond = self.has_too_many_turns(homes.len());
         let mut search = DetourSearch::new(&self.graph, self.updown_order());
         let blocks = blocks(&self.graph);
@@ -251,10 +264,13 @@ impl Trees {
         blocks.iter().for_each(|block| links_in[*block as usize] += 1);
         // Only the trees that are tried for a pair's backup.
         let all = self.specs.len() <= ALL_TREES;
-        let every: Vec<TreeId> = (0..self.specs.len()).map(TreeId::from).collect();
+        let tried = |tree: &TreeId| all || self.specs[tree.index()].role == Role::Backup;
+        let mut tried: Vec<TreeId> =
+            (0..self.specs.len()).map(TreeId::from).filter(tried).collect();
+        let fixed = tried.len();
         let mut open = Vec::new();
         let mut walked = Vec::new();
-        for (&s, &d) in homes.iter().flat_map(|s| homes.iter().map(move |d| (s, d))) {
+        for (&s, &d) in sources.iter().flat_map(|s| homes.iter().map(move |d| (s, d))) {
             for lane in (0..self.lanes()).filter(|_| s != d) {
                 let channels = self.between(s, d, lane);
                 let block = |c: Channel| blocks[self.graph.link(c).index()];
@@ -266,9 +282,11 @@ impl Trees {
                 if path.links.is_empty() && path.switches.is_empty() {
                     continue;
                 }
-                let likely = [self.primary_tree(s, d, lane), self.primary_tree(d, s, lane)];
-                let tried = if all { &every[..] } else { &likely };
-                if self.helped(&path, tried, turns.as_deref(), &mut walked) {
+                if !all {
+                    tried.truncate(fixed);
+                    tried.extend([self.primary_tree(s, d, lane), self.primary_tree(d, s, lane)]);
+                }
+                if self.helped(&path, &tried, turns.as_deref(), &mut walked) {
                     continue;
                 }
                 let mut detour = |switches: &[SwitchId]| match &mut turns {
@@ -282,7 +300,7 @@ impl Trees {
                 }
                 let Some(detour) = detour(&[]) else { continue };
                 path.switches.clear();
-                if !self.helped(&path, tried, turns.as_deref(), &mut walked) {
+                if !self.helped(&path, &tried, turns.as_deref(), &mut walked) {
                     open.push(Open { detour, ..path });
                 }
             }
@@ -316,9 +334,14 @@ impl Trees {
     }
 
     /// Trees that the VID ranges and every switch have room for beside those that are there: a backup
-    /// never makes a plan fail that fits without it.
+    /// never makes a plan fail that fits without it. On many pairs only [few](FEW_TREES).
     fn spare_vids(&self) -> usize {
-        self.cluster.most_trees().saturating_sub(self.specs.len())
+        let spare = self.cluster.most_trees().saturating_sub(self.specs.len());
+        if self.backup_stride() == 1 {
+            return spare;
+        }
+        let backups = self.specs.iter().filter(|spec| spec.role == Role::Backup).count();
+        spare.min(FEW_TREES.saturating_sub(backups))
     }
 
     fn tree_of(&self, links: &TreeLinks) -> Tree {

@@ -2,7 +2,6 @@
 
 use tresse_base::id::NodeId;
 use tresse_plan::{MOST_PATHS, Plan};
-use tresse_topology::Grid;
 use tresse_topology::cluster::Strategy;
 
 use crate::Finding;
@@ -87,16 +86,7 @@ const FORCED: &str =
 /// Why pairs are left without a backup that cables would allow, and what changes it.
 fn why_not(plan: &Plan) -> String {
     let cluster = plan.cluster();
-    if !plan.seeks_backups() {
-        let in_order = matches!(cluster.routing.strategy, Strategy::Dor | Strategy::Pdor);
-        let change = match Grid::of(&cluster.kind) {
-            Some(_) if !in_order => "`strategy = \"dor\"` or \"pdor\" has some of them",
-            _ => "nodes on fewer switches have them, and `paths = 1` asks for none",
-        };
-        format!(
-            "above {MOST_PATHS} paths between switches with nodes they are not sought; {change}"
-        )
-    } else if !cluster.kind.is_routed() && plan.specs().len() >= cluster.most_trees() {
+    if !cluster.kind.is_routed() && plan.specs().len() >= cluster.most_trees() {
         "no VLAN is left for one; raise `max_vlans` of the switches, or `range` in [vlans]".into()
     } else if matches!(cluster.routing.strategy, Strategy::Updown { .. } | Strategy::Transit { .. })
     {
@@ -108,6 +98,12 @@ fn why_not(plan: &Plan) -> String {
     } else if cluster.routing.lossless {
         "lossless = true leaves out those with which channels could wait for each other in a circle"
             .into()
+    } else if plan.backup_stride() > 1 {
+        format!(
+            "above {MOST_PATHS} paths between switches with nodes, trees for backups are woven round those from one of {} \
+             switches, which serve others too, but not these; with nodes on fewer switches all are looked at",
+            plan.backup_stride()
+        )
     } else {
         "there are no cables for one that the strategy may take".into()
     }

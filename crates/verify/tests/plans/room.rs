@@ -94,6 +94,18 @@ fn backups_have_no_cliff_at_256_switches() {
     }
 }
 
+/// From 1,449 switches on trees are woven round the paths from some of them, and serve those from others.
+#[test]
+fn backups_have_no_cliff_beyond_what_is_looked_at() {
+    let kind = TopologyShape::Irregular { switches: 1456, ports: 5, seed: 1 };
+    let plan = Plan::build(Cluster::generated(kind, 1, 1, Strategy::Stp, 2)).unwrap();
+    assert_eq!(plan.backup_stride(), 9);
+    let shared = verify::SharedParts::of(&plan).unwrap();
+    let some: Vec<_> = plan.pairs().filter(|(s, _)| s.index() % 97 == 1).collect();
+    let without = some.iter().filter(|(s, d)| shared.of_pair(*s, *d).is_some()).count();
+    assert!(1000 * without < some.len(), "{without}");
+}
+
 /// VIDs that the lock holds for trees before leave fewer for backups.
 #[test]
 fn backups_do_without_vids_that_the_lock_holds() {
