@@ -218,7 +218,7 @@ fn pairs_without_a_backup_of_their_own_are_named() {
     assert_eq!(shared.len(), 4);
     for pair in &shared {
         assert_eq!(pair["shared"], serde_json::json!(["s0", "n2 eth0"]), "{pair}");
-        assert_eq!((&pair["paths"], &pair["forced"]), (&2.into(), &serde_json::Value::Null));
+        assert_eq!((&pair["paths"], &pair["forced"]), (&2.into(), &Value::Null));
     }
     let line = tresse(["paths", &flat, "--shared", "--from", "n0"]).exits(0).stdout;
     assert_eq!(line, "n0 -> n2  2 paths: s0, n2 eth0\n");
