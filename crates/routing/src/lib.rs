@@ -135,6 +135,9 @@ pub enum RoutingError {
     },
 }
 
+/// As many trees as there are VIDs, about.
+const AMPLE: usize = 4093;
+
 impl Assignment {
     /// Returns the trees and the assignment of `cluster`'s strategy, balanced for the node counts of
     /// `balance`.
@@ -188,13 +191,10 @@ impl Assignment {
             (Strategy::Minimal, grid) => {
                 let demand = SwitchDemand::of_cluster(cluster, graph, balance);
                 let others = || grid.as_ref().map_or_else(Vec::new, |grid| of_grid(grid, graph));
-                let planned = Minimal::new(
-                    graph,
-                    &demand,
-                    cluster.routing.prefer,
-                    others,
-                    cluster.most_trees(),
-                );
+                let prefer = cluster.routing.prefer;
+                let planned = fitting(cluster.most_trees(), |most| {
+                    Minimal::new(graph, &demand, prefer, others, most)
+                });
                 let (trees, minimal) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Minimal(minimal)))
             }
@@ -208,8 +208,10 @@ impl Assignment {
                 if matches!(cluster.routing.strategy, Strategy::Updown { .. }) {
                     demand = demand.without_transit();
                 }
-                let (prefer, most) = (cluster.routing.prefer, cluster.most_trees());
-                let planned = Updown::new(graph, root, &demand, prefer, most);
+                let prefer = cluster.routing.prefer;
+                let planned = fitting(cluster.most_trees(), |most| {
+                    Updown::new(graph, root, &demand, prefer, most)
+                });
                 let (trees, updown) = planned.map_err(disconnected)?;
                 Ok((numbered(trees), Self::Updown(updown)))
             }
@@ -351,6 +353,21 @@ fn of_grid(grid: &Grid, graph: &Graph) -> Vec<TreeSet> {
         sets.push(set(specs, &|s, d| pdor.tree(s, d)));
     }
     sets
+}
+
+/// What is planned with at most `most` trees. Routes are packed with room for all first: first fit may need more trees than
+/// are left in the end.
+fn fitting<T>(
+    most: usize,
+    planned: impl Fn(usize) -> Result<(Vec<Vec<LinkId>>, T), SwitchId>,
+) -> Result<(Vec<Vec<LinkId>>, T), SwitchId> {
+    if most < AMPLE {
+        let ample = planned(AMPLE)?;
+        if ample.0.len() <= most {
+            return Ok(ample);
+        }
+    }
+    planned(most)
 }
 
 /// Trees `T0`, `T1`, ... of these cables.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use tresse_base::id::{NodeId, SwitchId};
+use tresse_base::id::{LinkId, NodeId, SwitchId};
 use tresse_plan::Plan;
 use tresse_topology::cluster::Strategy;
 
@@ -22,8 +22,8 @@ pub struct Shared {
     pub paths: usize,
     /// What all of them need, by name: switches between the pair's own, then links; on flat neighbourhoods switches and NICs.
     pub shared: Vec<String>,
-    /// Whether every way along cables needs these. `None` on flat neighbourhoods, where it is not looked at.
-    pub forced: Option<bool>,
+    /// Those of them that every way along cables needs. `None` on flat neighbourhoods, where it is not looked at.
+    pub forced: Option<Vec<String>>,
 }
 
 impl fmt::Display for Shared {
@@ -31,7 +31,12 @@ impl fmt::Display for Shared {
         let Self { src, dst, paths, shared, forced } = self;
         let ending = if *paths == 1 { "" } else { "s" };
         write!(f, "{src} -> {dst}  {paths} path{ending}: {}", shared.join(", "))?;
-        if *forced == Some(true) { f.write_str("  no cables go round them") } else { Ok(()) }
+        match forced {
+            Some(forced) if !forced.is_empty() => {
+                write!(f, "  no cables go round {}", forced.join(", "))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -76,11 +81,14 @@ impl<'a> SharedParts<'a> {
                 (paths.len(), switches.chain(nics).collect(), None)
             } else {
                 let common = Common::of(plan, s, d);
-                let switches = common.inner().map(|s| self.switch(s));
-                let links = common.links.iter().map(|link| link_name(plan, *link));
-                let shared: Vec<_> = switches.chain(links).collect();
-                let forced = !shared.is_empty() && common.is_forced(plan, &self.cuts);
-                (common.paths, shared, Some(forced))
+                let names = |switches: &[SwitchId], links: &[LinkId]| {
+                    let switches = switches.iter().map(|s| self.switch(*s));
+                    let links = links.iter().map(|link| link_name(plan, *link));
+                    switches.chain(links).collect::<Vec<_>>()
+                };
+                let (switches, links) = common.forced(plan, &self.cuts);
+                let shared = names(&common.inner().collect::<Vec<_>>(), &common.links);
+                (common.paths, shared, Some(names(&switches, &links)))
             };
         if shared.is_empty() {
             return None;

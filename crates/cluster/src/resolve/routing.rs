@@ -187,9 +187,15 @@ fn mismatch(name: StrategyName, strategy: Strategy, shape: &Shape) -> Option<(St
         (Strategy::Dor | Strategy::Pdor, _) => "",
         _ => return None,
     };
+    let fits = match strategy {
+        Strategy::Dor => "mesh, torus, hypercube or hyperx",
+        _ => "mesh, torus or hypercube",
+    };
     Some((
         format!("strategy `{}` is not defined on topology `{}`", name.word(), kind.word()),
-        format!("strategy = {others}\"transit\", \"updown\" or \"stp\", or topology mesh or torus"),
+        format!(
+            "strategy = {others}\"minimal\", \"transit\", \"updown\" or \"stp\", or topology {fits}"
+        ),
     ))
 }
 

@@ -5,6 +5,8 @@
 //! than the load of the busiest link. Prices are high powers of loads, and loads the mean of the cheapest routes by the
 //! prices so far.
 
+use std::collections::BTreeMap;
+
 use tresse_topology::Graph;
 
 use super::demand::SwitchDemand;
@@ -23,11 +25,12 @@ const ROUNDING: f64 = 1.0 - 1e-4;
 pub fn least_cost(graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: i32) -> f64 {
     let (mut search, mut scratch) = SwitchRoutes::none(graph, up, demand);
     let switches = graph.switches();
-    let (mut loads, mut turns) = (vec![0.0; graph.channels()], vec![0.0; switches]);
+    let bundles = Bundles::of(graph, &scratch);
+    let (mut loads, mut turns) = (vec![0.0; bundles.slowness.len()], vec![0.0; switches]);
     let mut best = 0.0f64;
     for round in 0..rounds {
         let times: Vec<f64> =
-            loads.iter().zip(&scratch.slowness).map(|(load, by)| load * *by as f64).collect();
+            loads.iter().zip(&bundles.slowness).map(|(load, by)| load * by).collect();
         let nics: Vec<f64> = (0..switches).map(|v| nic_time(demand, v, turns[v])).collect();
         let most = times.iter().chain(&nics).copied().fold(1.0, f64::max);
         // At first, all links have the same price.
@@ -38,10 +41,10 @@ pub fn least_cost(graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: i32
         let nic_prices: Vec<f64> = (0..switches).map(|v| may(v) * price(&nics[v])).collect();
         let sum: f64 = prices.iter().chain(&nic_prices).sum();
         search.set_prices(
-            |at| prices[at] * scratch.slowness[at] as f64,
+            |edge| prices[bundles.of[edge]] * bundles.slowness[bundles.of[edge]],
             |v| nic_prices[v] * (nic_time(demand, v, 1.0) - nic_time(demand, v, 0.0)),
         );
-        let mut now = Split { loads: vec![0.0; loads.len()], turns: vec![0.0; switches] };
+        let mut now = Split { loads: vec![0.0; bundles.of.len()], turns: vec![0.0; switches] };
         let mut paid: f64 = (0..switches).map(|v| nic_prices[v] * nic_time(demand, v, 0.0)).sum();
         for source in (0..demand.sources()).filter(|source| demand.is_home(*source)) {
             paid += search.cheapest(source, &mut scratch, &mut now);
@@ -49,10 +52,40 @@ pub fn least_cost(graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: i32
         best = best.max(paid / sum * ROUNDING);
         let share = if round == 0 { 1.0 } else { 2.0 / f64::from(round + 2) };
         let mix = |(old, new): (&mut f64, &f64)| *old += share * (new - *old);
-        loads.iter_mut().zip(&now.loads).for_each(mix);
+        loads.iter_mut().zip(&bundles.summed(&now.loads)).for_each(mix);
         turns.iter_mut().zip(&now.turns).for_each(mix);
     }
     best
+}
+
+/// Parallel cables, which cost the same and are filled by their rates where pairs are split best: one of their rates' sum.
+struct Bundles {
+    /// By edge.
+    of: Vec<usize>,
+    slowness: Vec<f64>,
+}
+
+impl Bundles {
+    fn of(graph: &Graph, routes: &SwitchRoutes) -> Self {
+        let mut seen = BTreeMap::new();
+        let (mut of, mut rates) = (Vec::new(), Vec::new());
+        for ((channel, tail), slowness) in routes.edges.iter().zip(&routes.slowness) {
+            let bundle = *seen.entry((*tail, graph.head(*channel))).or_insert(rates.len());
+            if bundle == rates.len() {
+                rates.push(0.0);
+            }
+            rates[bundle] += 1.0 / *slowness as f64;
+            of.push(bundle);
+        }
+        Self { of, slowness: rates.into_iter().map(|rate: f64| 1.0 / rate).collect() }
+    }
+
+    /// The loads of all bundles, of those of all edges.
+    fn summed(&self, edges: &[f64]) -> Vec<f64> {
+        let mut loads = vec![0.0; self.slowness.len()];
+        self.of.iter().zip(edges).for_each(|(bundle, load)| loads[*bundle] += load);
+        loads
+    }
 }
 
 /// Node pairs over each edge and turning at each switch, split over all cheapest routes.

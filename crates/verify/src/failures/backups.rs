@@ -4,6 +4,7 @@ use tresse_base::id::NodeId;
 use tresse_plan::{MOST_PATHS, Plan};
 use tresse_topology::cluster::Strategy;
 
+use super::common::Forced;
 use crate::Finding;
 use crate::names::of_pair;
 
@@ -24,8 +25,8 @@ impl Pairs {
     }
 }
 
-/// The pairs whose paths all need some link or switch between their own. In each array first those for which every way along
-/// cables needs it, then others.
+/// The pairs whose paths all need some link or switch between their own. In each array first those that no other choice of paths
+/// gives one, then others.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sharing {
     all: [Pairs; 2],
@@ -34,12 +35,11 @@ pub(super) struct Sharing {
 }
 
 impl Sharing {
-    pub(super) fn add(&mut self, pair: (NodeId, NodeId), alone: bool, forced: bool) {
-        let at = usize::from(!forced);
+    pub(super) fn add(&mut self, pair: (NodeId, NodeId), alone: bool, forced: Forced) {
         let one = Pairs { count: 1, first: Some(pair) };
-        self.all[at].add(&one);
+        self.all[usize::from(!forced.some)].add(&one);
         if alone {
-            self.alone[at].add(&one);
+            self.alone[usize::from(!forced.all)].add(&one);
         }
     }
 
@@ -80,8 +80,7 @@ impl Sharing {
     }
 }
 
-const FORCED: &str =
-    "every way along cables crosses what their paths share; a cable round it gives them one";
+const FORCED: &str = "every way along cables crosses some of what their paths share; a cable round it gives them one";
 
 /// Why pairs are left without a backup that cables would allow, and what changes it.
 fn why_not(plan: &Plan) -> String {

@@ -80,8 +80,24 @@ impl Common {
         self.is_alone() || !self.links.is_empty() || self.inner().next().is_some()
     }
 
-    /// Does every way along cables need what the paths share?
-    pub(crate) fn is_forced(&self, plan: &Plan, cuts: &Cuts<'_>) -> bool {
-        cuts.part(plan, self.pair, &self.links, self.inner())
+    /// The switches between the pair's own and the links that the paths share and that every way along cables needs.
+    pub(crate) fn forced(&self, plan: &Plan, cuts: &Cuts<'_>) -> (Vec<SwitchId>, Vec<LinkId>) {
+        let switch = |s: &SwitchId| cuts.parts_at_switch(plan, self.pair, *s);
+        let link = |link: &&LinkId| cuts.parts_at_link(plan, self.pair, **link);
+        (self.inner().filter(switch).collect(), self.links.iter().filter(link).copied().collect())
     }
+
+    /// Whether every way along cables needs some of what the paths share, and all of it.
+    pub(crate) fn is_forced(&self, plan: &Plan, cuts: &Cuts<'_>) -> Forced {
+        let (switches, links) = self.forced(plan, cuts);
+        let forced = switches.len() + links.len();
+        Forced { some: forced > 0, all: forced == self.inner().count() + self.links.len() }
+    }
+}
+
+/// What every way along cables needs of what paths share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Forced {
+    pub(crate) some: bool,
+    pub(crate) all: bool,
 }

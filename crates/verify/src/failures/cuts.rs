@@ -22,22 +22,20 @@ impl<'a> Cuts<'a> {
         Self { graph, links: none(graph.channels() / 2), switches: none(graph.switches()) }
     }
 
-    /// Whether two nodes are apart without any one of these links and of these switches, which are not their own, on
-    /// whichever of their NICs. O(channels) for each link and switch that was not looked at, then O(NICs squared).
-    pub(crate) fn part(
+    /// Whether a link or a switch, not their own, is on every way of two nodes, on whichever of their NICs. O(channels)
+    /// where it was not looked at before, then O(NICs squared).
+    pub(crate) fn parts_at_link(&self, plan: &Plan, pair: (NodeId, NodeId), link: LinkId) -> bool {
+        are_apart(plan, pair, self.without_link(link))
+    }
+
+    /// As [`Self::parts_at_link`].
+    pub(crate) fn parts_at_switch(
         &self,
         plan: &Plan,
-        (s, d): (NodeId, NodeId),
-        links: &[LinkId],
-        mut switches: impl Iterator<Item = SwitchId>,
+        pair: (NodeId, NodeId),
+        switch: SwitchId,
     ) -> bool {
-        let homes = |node| plan.cluster().node(node).nics.iter().map(|nic| nic.switch.index());
-        let apart = |parts: &Option<Vec<u32>>| {
-            let parts = parts.as_ref();
-            parts.is_some_and(|parts| homes(s).all(|a| homes(d).all(|b| parts[a] != parts[b])))
-        };
-        links.iter().all(|link| apart(self.without_link(*link)))
-            && switches.all(|switch| apart(self.without_switch(switch)))
+        are_apart(plan, pair, self.without_switch(switch))
     }
 
     fn without_link(&self, link: LinkId) -> &Option<Vec<u32>> {
@@ -80,4 +78,10 @@ impl<'a> Cuts<'a> {
         }
         (count > 1).then_some(parts)
     }
+}
+
+fn are_apart(plan: &Plan, (s, d): (NodeId, NodeId), parts: &Option<Vec<u32>>) -> bool {
+    let homes = |node| plan.cluster().node(node).nics.iter().map(|nic| nic.switch.index());
+    let parts = parts.as_ref();
+    parts.is_some_and(|parts| homes(s).all(|a| homes(d).all(|b| parts[a] != parts[b])))
 }

@@ -2,7 +2,7 @@
 
 use tresse_plan::Plan;
 use tresse_plan::lock::Lock;
-use tresse_topology::cluster::{Cluster, Strategy, TopologyShape};
+use tresse_topology::cluster::{Cluster, Prefer, Strategy, TopologyShape};
 use tresse_verify as verify;
 
 const UPDOWN: Strategy = Strategy::Updown { root: None };
@@ -47,6 +47,32 @@ fn backups_alone_make_no_plan_fail() {
     // 8 trees and the base VLAN.
     assert_eq!(checked(torus(&[4, 4], Strategy::Dor, 2), 9).violations, []);
     assert_eq!(checked(torus(&[12, 12], Strategy::Dor, 2), 25).violations, []);
+}
+
+/// Room for as many VLANs as a plan has without a limit: the plan is the same. First fit needs more on the way there.
+#[test]
+fn room_for_what_is_needed_costs_nothing() {
+    let mesh = |dims: &[u32]| TopologyShape::Mesh { dims: dims.into() };
+    let cases = [
+        (TopologyShape::Torus { dims: vec![4, 4] }, UPDOWN, Prefer::Balance),
+        (TopologyShape::Torus { dims: vec![4, 4] }, TRANSIT, Prefer::Balance),
+        (mesh(&[4, 4]), Strategy::Minimal, Prefer::FewestVlans),
+        (mesh(&[8, 8]), Strategy::Minimal, Prefer::Balance),
+        (TopologyShape::Hypercube { dimensions: 4 }, Strategy::Minimal, Prefer::FewestVlans),
+    ];
+    for (kind, strategy, prefer) in cases {
+        let mut cluster = Cluster::generated(kind.clone(), 1, 1, strategy, 1);
+        cluster.routing.prefer = prefer;
+        let free = checked(cluster.clone(), 4094);
+        // One is the base VLAN.
+        for more in 1..3 {
+            let tight = checked(cluster.clone(), free.vlans as u32 + more);
+            let what = |report: &verify::Report| {
+                (report.vlans, report.max_link_load, report.minimal, report.notes.len())
+            };
+            assert_eq!(what(&tight), what(&free), "{kind:?} {strategy:?} {more}");
+        }
+    }
 }
 
 /// A fat tree that wants nine trees: with eight its links carry little more, with four more, and it is said.

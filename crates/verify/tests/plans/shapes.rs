@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use tresse_base::id::{LinkId, TreeId};
+use tresse_base::id::{LinkId, NodeId, TreeId};
 use tresse_base::units::Rate;
 use tresse_plan::Plan;
 use tresse_topology::cluster::{Cluster, Link, Port, Strategy, TopologyShape};
@@ -231,6 +231,31 @@ fn what_a_cable_forces_is_told_apart_from_what_a_strategy_leaves_out() {
         assert!(note.message.starts_with(&format!("{forced} ordered pairs")), "{note:?}");
         assert!(note.message.contains("every way along cables"), "{note:?}");
     }
+}
+
+/// A cable that joins two triangles: no root gives pairs across it another way, whatever else their paths share.
+#[test]
+fn what_no_root_changes_is_not_put_down_to_the_root() {
+    let cables = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)];
+    let cables = cables.map(|(a, b)| (a, b, "1G"));
+    let plan = explicit(&[1; 6], &cables, &routing("updown", 2));
+    let mut notes = verify::check(&plan).notes;
+    notes.retain(|note| note.kind == "no-disjoint-backup");
+    assert!(notes[0].message.starts_with("18 ordered pairs"), "{notes:?}");
+    assert!(notes[0].message.contains("every way along cables"), "{notes:?}");
+    assert!(notes[1].message.starts_with("4 ordered pairs"), "{notes:?}");
+    let shared = verify::SharedParts::of(&plan).unwrap();
+    let forced = shared.of_pair(NodeId(0), NodeId(4)).unwrap().forced.unwrap();
+    assert_eq!(forced, ["s02", "s03", "s02-s03"]);
+}
+
+/// 20 nodes on each of two switches: 39 x (1 + 2.5) / 400 of what they send crosses cables of 1G and 2.5G.
+#[test]
+fn parallel_cables_of_two_rates_have_a_bound_of_their_sum() {
+    let cables = [(0, 1, "1G"), (0, 1, "2.5G")];
+    let report = verify::check(&explicit(&[20, 20], &cables, &routing("minimal", 1)));
+    let bound = report.bound.unwrap().throughput;
+    assert!((bound - 0.341_25).abs() < 1e-3, "{bound}");
 }
 
 /// The same triangle without a root of one's own: of equally good ones, that which leaves each pair a backup.
