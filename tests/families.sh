@@ -1,6 +1,7 @@
 #!/bin/sh
 # Plans of well-known families of switch fabrics, judged by tests/judge.py: load beside the optimum of a linear program
-# that HiGHS solves, VLANs beside iterated first fit on the same routes, pairs without a second path, and time. PEER_ZOO
+# that HiGHS solves, VLANs beside iterated first fit on the same routes, pairs without a second path, and time; and the
+# root of choice beside the best of all roots on random fabrics. PEER_ZOO
 # names a JSON file of further fabrics, {name: {"switches": N, "cables": [[a, b], ...]}}, such as the Internet Topology
 # Zoo; of graphs of more than 64 switches only `minimal` is judged, beside an equal split. Fails where a plan is wrong or lies above the
 # limits of the judge.

@@ -164,7 +164,8 @@ def text(fabric, strategy, paths, root=None):
         ports[b] += 1
         lines += ["[[link]]", f'a = "s{a:03}:{ports[a]}"', f'b = "s{b:03}:{ports[b]}"', f'rate = "{rate}"']
     out = ["[fabric]", 'name = "judged"', 'topology = { kind = "explicit" }', "[routing]", f'strategy = "{strategy}"',
-           f"paths = {paths}", *([] if root is None else [f'root = "s{root:03}"']), "[addressing]", 'nodes = "10.0.0.0/12"', 'nics = "10.16.0.0/12"']
+           f"paths = {paths}", *([] if root is None else [f'root = "s{root:03}"']), "[addressing]",
+           'nodes = "10.0.0.0/12"', 'nics = "10.16.0.0/12"']
     for s in range(n):
         out += ["[[switch]]", f'name = "s{s:03}"', f"ports = {max(ports[s], 1)}"]
     for k, (s, port) in enumerate((s, port) for s in range(n) for port in range(1, nodes[s] + 1)):
@@ -496,7 +497,8 @@ def main():
     args.add_argument("--roots", action="store_true")
     args = args.parse_args()
     if args.roots:
-        sys.exit(f"{bad} roots are above a limit" if (bad := judge_roots(args.tresse)) else 0)
+        bad = judge_roots(args.tresse)
+        sys.exit(f"{bad} roots are above a limit" if bad else 0)
     fabrics = list(families())
     if args.zoo:
         fabrics = []

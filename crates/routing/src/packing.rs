@@ -117,7 +117,7 @@ impl RouteList {
                 break;
             }
         }
-        // A packing that is only another one is where the search goes on, and does not replace the best.
+        // From another packing of as few trees the search goes on; it does not replace the best.
         let (mut now, shuffles) = (best.1.clone(), if self.len() > FEW { 0 } else { passes });
         for _ in 0..shuffles {
             let packing = pass(&again(&now, best.0.trees(), Next::Shuffled, &mut random));

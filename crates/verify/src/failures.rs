@@ -148,7 +148,7 @@ impl Tally {
     fn add_pair(&mut self, plan: &Plan, cuts: &Cuts<'_>, s: NodeId, d: NodeId) {
         let common = Common::of(plan, s, d);
         if plan.cluster().routing.paths > 1 && common.is_shared() {
-            self.sharing.add((s, d), common.is_alone(), common.is_forced(plan, cuts));
+            self.sharing.add((s, d), common.is_alone(), common.how_forced(plan, cuts));
         }
         for node in common.nodes {
             self.nodes[node.index()] += 1;

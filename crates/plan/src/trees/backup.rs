@@ -27,7 +27,7 @@ const MOST_TURNS: usize = 1 << 29;
 const MOST_WAYS: usize = 1 << 19;
 /// The largest number of trees for which every tree is tried for the backup of a pair; beyond it, only likely ones.
 pub(crate) const ALL_TREES: usize = 64;
-/// Of the choice of switches from which paths are looked at where not all are; fixed because every node must plan the same.
+/// For drawing the switches from which paths are looked at; fixed because every node must plan the same.
 const SEED: u64 = 1;
 /// The most switches for which trees around each of them compete with those woven for pairs.
 const ALL_ROOTS: usize = 128;
@@ -265,9 +265,7 @@ impl Trees {
         // Only the trees that are tried for a pair's backup.
         let all = self.specs.len() <= ALL_TREES;
         let tried = |tree: &TreeId| all || self.specs[tree.index()].role == Role::Backup;
-        let mut tried: Vec<TreeId> =
-            (0..self.specs.len()).map(TreeId::from).filter(tried).collect();
-        let fixed = tried.len();
+        let trees: Vec<TreeId> = (0..self.specs.len()).map(TreeId::from).filter(tried).collect();
         let mut open = Vec::new();
         let mut walked = Vec::new();
         for (&s, &d) in sources.iter().flat_map(|s| homes.iter().map(move |d| (s, d))) {
@@ -282,11 +280,9 @@ impl Trees {
                 if path.links.is_empty() && path.switches.is_empty() {
                     continue;
                 }
-                if !all {
-                    tried.truncate(fixed);
-                    tried.extend([self.primary_tree(s, d, lane), self.primary_tree(d, s, lane)]);
-                }
-                if self.helped(&path, &tried, turns.as_deref(), &mut walked) {
+                let likely = [self.primary_tree(s, d, lane), self.primary_tree(d, s, lane)];
+                let tried = || trees.iter().chain(&likely);
+                if self.helped(&path, tried(), turns.as_deref(), &mut walked) {
                     continue;
                 }
                 let mut detour = |switches: &[SwitchId]| match &mut turns {
@@ -300,7 +296,7 @@ impl Trees {
                 }
                 let Some(detour) = detour(&[]) else { continue };
                 path.switches.clear();
-                if !self.helped(&path, &tried, turns.as_deref(), &mut walked) {
+                if !self.helped(&path, tried(), turns.as_deref(), &mut walked) {
                     open.push(Open { detour, ..path });
                 }
             }
@@ -309,14 +305,14 @@ impl Trees {
     }
 
     /// Whether one of these trees has a backup for a path.
-    fn helped(
+    fn helped<'t>(
         &self,
         path: &Open,
-        trees: &[TreeId],
+        mut trees: impl Iterator<Item = &'t TreeId>,
         turns: Option<&Turns>,
         walked: &mut Vec<Channel>,
     ) -> bool {
-        trees.iter().any(|tree| {
+        trees.any(|tree| {
             self.helps(self.tree(*tree), path, walked)
                 && turns.is_none_or(|turns| turns.allow(walked))
         })

@@ -58,7 +58,7 @@ pub fn least_cost(graph: &Graph, up: &[bool], demand: &SwitchDemand, rounds: i32
     best
 }
 
-/// Parallel cables, which cost the same and are filled by their rates where pairs are split best: one of their rates' sum.
+/// Parallel cables as one cable of the sum of their rates: where pairs are split best, they are all busy equally long.
 struct Bundles {
     /// By edge.
     of: Vec<usize>,

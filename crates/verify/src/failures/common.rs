@@ -87,8 +87,8 @@ impl Common {
         (self.inner().filter(switch).collect(), self.links.iter().filter(link).copied().collect())
     }
 
-    /// Whether every way along cables needs some of what the paths share, and all of it.
-    pub(crate) fn is_forced(&self, plan: &Plan, cuts: &Cuts<'_>) -> Forced {
+    /// How much of what the paths share every way along cables needs.
+    pub(crate) fn how_forced(&self, plan: &Plan, cuts: &Cuts<'_>) -> Forced {
         let (switches, links) = self.forced(plan, cuts);
         let forced = switches.len() + links.len();
         Forced { some: forced > 0, all: forced == self.inner().count() + self.links.len() }
