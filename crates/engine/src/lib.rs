@@ -257,9 +257,13 @@ impl Engine {
             Input::Reports(reports) => {
                 self.reported(reports);
                 self.hear_dark(out);
+                self.ask_unheard(out);
             }
             Input::Sent(sent) => self.sent(&sent),
             Input::Tick if self.dark_until().is_some_and(|at| at <= now) => self.hear_dark(out),
+            Input::Tick if self.unheard_until().is_some_and(|at| at <= now) => {
+                self.ask_unheard(out);
+            }
             Input::Tick => self.compare_plans(now, out),
             call => self.call(call, out),
         }
@@ -282,6 +286,7 @@ impl Engine {
         jobs.chain(canaries)
             .chain(self.healing.recalled_until)
             .chain(self.dark_until())
+            .chain(self.unheard_until())
             .chain(self.way_out_at())
             .chain(transition)
             .chain(self.refresh.values().map(|r| r.due))

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use tresse_base::id::{NodeId, PathId};
 use tresse_control::Alert;
+use tresse_liveness::records::Report;
 use tresse_liveness::{SendingInterface, WatchedPath, Watching};
 use tresse_reconcile::Nexthop;
 use tresse_slice::watch::{Crossing, Watch};
 
 use super::gate::Gate;
+use super::healed::origin;
 use super::vlans::mac_of;
 use super::{Effect, Engine, Prepared, Unsaved, publish};
 
@@ -21,6 +23,9 @@ const MAX_PUBLISHED: usize = 8;
 const DARK_MS: u64 = 10_000;
 /// How long they are still not used after its node has said that the carrier is back.
 const BACK_MS: u64 = 1000;
+/// How long the session of a path to a node that speaks has for coming up before the path is probed. Sessions begin with a
+/// packet a second, and need three.
+const UNHEARD_MS: u64 = 5000;
 
 impl Engine {
     /// Gives failure detection the paths to watch, if they have changed.
@@ -42,7 +47,10 @@ impl Engine {
         let broken = self.paths.broken.clone();
         let probed = match known {
             true => std::mem::take(&mut self.paths.watching.probed),
-            false => BTreeSet::new(),
+            false => {
+                self.paths.unheard.clear();
+                BTreeSet::new()
+            }
         };
         self.paths.watches = watches;
         let senders = match (known, current) {
@@ -234,10 +242,8 @@ impl Engine {
             paths.flat_map(|watch| watch.nexthops.iter().cloned()).collect()
         };
         let suspected = &self.paths.broken - down;
-        let probed = match self.paths.broken.is_empty() {
-            true => BTreeSet::new(),
-            false => &self.paths.watching.probed | &suspected,
-        };
+        self.note_unheard(&current);
+        self.probe(&suspected, out);
         let (held, suspected) = (first_hops(held), first_hops(&suspected));
         let changed: BTreeSet<&Nexthop> = held
             .symmetric_difference(&self.paths.held)
@@ -253,6 +259,61 @@ impl Engine {
             self.go_round();
         }
         (self.paths.held, self.paths.suspected) = (held, suspected);
+    }
+
+    /// Probes the paths that nothing was heard of for long enough, though the node at their other end speaks: what broke
+    /// before their sessions came up ends none.
+    pub(super) fn ask_unheard(&mut self, out: &mut Vec<Effect>) {
+        let Some(current) = self.stored.current.clone() else { return };
+        if self.settings.bfd && self.paths.event_of == self.paths.watching.generation {
+            self.note_unheard(&current);
+            self.probe(&BTreeSet::new(), out);
+        }
+    }
+
+    /// When [`ask_unheard`](Self::ask_unheard) has something to do without news.
+    pub(super) fn unheard_until(&self) -> Option<u64> {
+        let unheard = self.paths.unheard.iter();
+        let waits = unheard.filter(|(id, _)| !self.paths.watching.probed.contains(id));
+        waits.map(|(_, at)| *at).min()
+    }
+
+    /// Notes which paths nothing has been heard of. A node speaks if another path to it has a session that is up, or if it
+    /// says what it knows of its hops.
+    fn note_unheard(&mut self, current: &Prepared) {
+        let [down, up, silent] = &self.paths.event;
+        let watches = current.watches.paths().iter();
+        let met: BTreeSet<NodeId> = watches
+            .clone()
+            .filter(|watch| !silent.contains(&watch.id))
+            .map(|watch| watch.id.dst)
+            .collect();
+        let says = |node| {
+            let of = origin(current.index.node(node));
+            let report = self.healing.reports.get(&of);
+            let is_new = |_: &&Report| !self.healing.recalled.contains(&of);
+            report.filter(is_new).is_some_and(|report| report.generation == current.digest())
+        };
+        let unheard = watches.filter(|watch| {
+            watch.active
+                && silent.contains(&watch.id)
+                && !down.contains(&watch.id)
+                && !up.contains(&watch.id)
+                && self.paths.watching.interfaces.contains_key(&watch.nexthop.interface)
+                && (met.contains(&watch.id.dst) || says(watch.id.dst))
+        });
+        let at = |id| self.paths.unheard.get(id).copied().unwrap_or(self.now + UNHEARD_MS);
+        self.paths.unheard = unheard.map(|watch| (watch.id, at(&watch.id))).collect();
+    }
+
+    /// Has the paths probed that are suspected, until nothing is broken any more, and those that nothing was heard of.
+    fn probe(&mut self, suspected: &BTreeSet<PathId>, out: &mut Vec<Effect>) {
+        let mut probed = match self.paths.broken.is_empty() {
+            true => BTreeSet::new(),
+            false => &self.paths.watching.probed | suspected,
+        };
+        let unheard = self.paths.unheard.iter().filter(|(_, at)| **at <= self.now);
+        probed.extend(unheard.map(|(id, _)| *id));
         if probed != self.paths.watching.probed {
             self.paths.watching.probed = probed;
             out.push(Effect::Watch(Box::new(self.paths.watching.clone())));

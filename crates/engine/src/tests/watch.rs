@@ -97,6 +97,52 @@ fn a_broken_path_gives_way_to_the_other_and_comes_back() {
 }
 
 #[test]
+fn paths_that_were_dead_before_their_sessions_came_up_are_probed_where_the_other_end_speaks() {
+    let (prepared, mut host) = torus();
+    settled(&prepared, &mut host);
+    let active: Vec<&Watch> =
+        prepared.watches.paths().iter().filter(|watch| watch.active).collect();
+    let [one, other] = [0, 1].map(|rank| {
+        active.iter().find(|watch| watch.id.dst == NodeId(5) && watch.id.rank == rank).unwrap().id
+    });
+    // Nothing was heard of these, and no other session is there.
+    let event = |host: &mut Host, unheard: &[PathId]| {
+        let silent: BTreeSet<PathId> = unheard.iter().copied().collect();
+        let all = prepared.watches.paths().iter().map(|watch| watch.id);
+        host.input(Input::PathEvent {
+            generation: host.watching.generation,
+            down: BTreeSet::new(),
+            held: BTreeSet::new(),
+            up: all.filter(|id| !silent.contains(id)).collect(),
+            silent,
+        });
+    };
+    event(&mut host, &[one]);
+    host.run_until(host.now + 4900);
+    assert_eq!(host.watching.probed, BTreeSet::new(), "it may come up yet");
+    host.run_until(host.now + 200);
+    assert_eq!(host.watching.probed, [one].into(), "{other:?} shows that the node speaks");
+    event(&mut host, &[]);
+    assert_eq!(host.watching.probed, BTreeSet::new());
+
+    // It may be a node whose failure detection is switched off.
+    event(&mut host, &[one, other]);
+    host.run_until(host.now + 60_000);
+    assert_eq!(host.watching.probed, BTreeSet::new());
+    let origin = Origin(u64::from_be_bytes(digest(prepared.index.node(NodeId(5)))));
+    let says = |generation| {
+        let report = Report { generation, ..Report::default() };
+        Input::Reports([(origin, Some(report))].into())
+    };
+    host.input(says([7; 8]));
+    host.run_until(host.now + 60_000);
+    assert_eq!(host.watching.probed, BTreeSet::new(), "it has another plan yet");
+    host.input(says(prepared.digest()));
+    host.run_until(host.now + 5100);
+    assert_eq!(host.watching.probed, [one, other].into());
+}
+
+#[test]
 fn a_path_into_a_nic_whose_node_says_that_it_has_no_carrier_is_not_used() {
     let (prepared, mut host) = torus();
     settled(&prepared, &mut host);
