@@ -258,7 +258,8 @@ impl Lab {
 
     /// A node's status, or in words why there is none.
     pub fn status(&self, node: NodeId) -> Result<Status, String> {
-        self.client(node).status().map_err(|e| e.to_string())
+        let client = Client::connect(self.directory.socket(self.now.node(node)));
+        client.and_then(|mut client| client.status()).map_err(|e| e.to_string())
     }
 
     /// Is every node in sync, with nothing fused, unproven or pending?

@@ -3,7 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use tresse_base::id::NodeId;
 
-use crate::lab::{Lab, eventually};
+use crate::lab::{Lab, RESTART, eventually};
 use crate::routed::{none, silent};
 use crate::suite::Tests;
 
@@ -15,6 +15,10 @@ pub const TESTS: Tests = &[
     ("routed_bfd_flat_pairs_over_third_nodes_outlive_every_switch", outlive_switches_beyond),
     ("routed_bfd_flat_nodes_outlive_every_nic", || outlives_nics(FLAT, 5, &[])),
     ("routed_bfd_a_daemon_that_is_killed_breaks_nothing", killed),
+    ("routed_bfd_what_died_while_no_daemon_ran_is_not_used", || {
+        dead_before(P_MESH);
+        dead_before(FLAT);
+    }),
 ];
 
 const P_MESH: &str = "kind = \"pmesh\", dims = [3, 3]";
@@ -23,7 +27,11 @@ const FLAT: &str = "kind = \"fnn\", wiring = \"0: 0 1 2\\n1: 2 3 4\\n2: 4 5 0\\n
 const WATCHED: &[&str] = &["--bfd-ms", "100", "--engine", "packet", "--source", "tun"];
 
 fn up(topology: &str) -> Lab {
-    let lab = Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), WATCHED);
+    up_with(topology, WATCHED)
+}
+
+fn up_with(topology: &str, options: &[&str]) -> Lab {
+    let lab = Lab::up(&format!("[fabric]\ntopology = {{ {topology} }}\n"), options);
     eventually("in sync, all sessions up", 60, || whole(&lab));
     assert_eq!(silent(&lab), []);
     lab
@@ -83,4 +91,20 @@ fn killed() {
         }
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
+}
+
+/// Sessions over a NIC that is dead from the beginning never come up, so none of them ends.
+fn dead_before(topology: &str) {
+    let lab = up_with(topology, &[WATCHED, &[RESTART]].concat());
+    let nodes = lab.now.plan.cluster().nodes.iter();
+    let names: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
+    let nic = format!("{}:{}", names[0], lab.now.plan.cluster().nodes[0].nics[0].name);
+    assert!(lab.verb(&[&["kill"], &names[..]].concat()).1);
+    assert!(lab.verb(&["fail", "--silent", &nic]).1);
+    assert_ne!(silent(&lab), [], "the kernels send by it as before");
+    eventually("all daemons run", 30, || lab.in_sync());
+    eventually(&format!("all answer without {nic}"), 30, || none(silent(&lab)));
+    assert_ne!(lab.status(NodeId(0)).unwrap().broken, [""; 0]);
+    assert!(lab.verb(&["heal", &nic]).1);
+    eventually(&format!("whole after {nic}"), 120, || whole(&lab));
 }
