@@ -24,6 +24,7 @@ mod reflect;
 mod report;
 mod routed;
 mod shared;
+mod slow;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,10 @@ pub fn check(plan: &Plan) -> Report {
     report.notes.extend(mptcp::beyond_the_kernel(plan));
     report.notes.extend(behind::notes(plan));
     report.notes.extend(planes::note(plan));
+    report.notes.extend(slow::note(plan, report.ideal_throughput, |plan| {
+        let report = by_kind(plan);
+        report.violations.is_empty().then_some(report.ideal_throughput)
+    }));
     report
 }
 

@@ -19,6 +19,7 @@ mod reflect;
 mod room;
 mod several_nics;
 mod shapes;
+mod slow;
 mod transit;
 
 use tresse_base::id::{NodeId, SwitchId};
