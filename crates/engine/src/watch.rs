@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tresse_base::id::{NodeId, PathId};
 use tresse_control::Alert;
-use tresse_liveness::records::Report;
 use tresse_liveness::{SendingInterface, WatchedPath, Watching};
 use tresse_reconcile::Nexthop;
 use tresse_slice::watch::{Crossing, Watch};
@@ -23,9 +22,10 @@ const MAX_PUBLISHED: usize = 8;
 const DARK_MS: u64 = 10_000;
 /// How long they are still not used after its node has said that the carrier is back.
 const BACK_MS: u64 = 1000;
-/// How long the session of a path to a node that speaks has for coming up before the path is probed. Sessions begin with a
-/// packet a second, and need three.
+/// How long the session of a path has for coming up before the path is probed: to a node that speaks, and to one of which
+/// nothing was heard, which may be starting. Sessions begin with a packet a second, and need three.
 const UNHEARD_MS: u64 = 5000;
+const UNMET_MS: u64 = 30_000;
 
 impl Engine {
     /// Gives failure detection the paths to watch, if they have changed.
@@ -261,8 +261,7 @@ impl Engine {
         (self.paths.held, self.paths.suspected) = (held, suspected);
     }
 
-    /// Probes the paths that nothing was heard of for long enough, though the node at their other end speaks: what broke
-    /// before their sessions came up ends none.
+    /// Probes the paths that nothing was heard of for long enough: what broke before their sessions came up ends none.
     pub(super) fn ask_unheard(&mut self, out: &mut Vec<Effect>) {
         let Some(current) = self.stored.current.clone() else { return };
         if self.settings.bfd && self.paths.event_of == self.paths.watching.generation {
@@ -278,8 +277,7 @@ impl Engine {
         waits.map(|(_, at)| *at).min()
     }
 
-    /// Notes which paths nothing has been heard of. A node speaks if another path to it has a session that is up, or if it
-    /// says what it knows of its hops.
+    /// Notes which paths nothing has been heard of, and until when that may be.
     fn note_unheard(&mut self, current: &Prepared) {
         let [down, up, silent] = &self.paths.event;
         let watches = current.watches.paths().iter();
@@ -288,11 +286,16 @@ impl Engine {
             .filter(|watch| !silent.contains(&watch.id))
             .map(|watch| watch.id.dst)
             .collect();
-        let says = |node| {
+        let patience = |node| {
             let of = origin(current.index.node(node));
-            let report = self.healing.reports.get(&of);
-            let is_new = |_: &&Report| !self.healing.recalled.contains(&of);
-            report.filter(is_new).is_some_and(|report| report.generation == current.digest())
+            let is_new = !self.healing.recalled.contains(&of);
+            match self.healing.reports.get(&of).filter(|_| is_new) {
+                Some(report) if report.generation == current.digest() => Some(UNHEARD_MS),
+                // It has another plan, and need not have the path yet.
+                Some(_) => None,
+                None if met.contains(&node) => Some(UNHEARD_MS),
+                None => Some(UNMET_MS),
+            }
         };
         let unheard = watches.filter(|watch| {
             watch.active
@@ -300,10 +303,12 @@ impl Engine {
                 && !down.contains(&watch.id)
                 && !up.contains(&watch.id)
                 && self.paths.watching.interfaces.contains_key(&watch.nexthop.interface)
-                && (met.contains(&watch.id.dst) || says(watch.id.dst))
         });
-        let at = |id| self.paths.unheard.get(id).copied().unwrap_or(self.now + UNHEARD_MS);
-        self.paths.unheard = unheard.map(|watch| (watch.id, at(&watch.id))).collect();
+        let at = |watch: &Watch| {
+            let at = self.now + patience(watch.id.dst)?;
+            Some((watch.id, self.paths.unheard.get(&watch.id).map_or(at, |before| at.min(*before))))
+        };
+        self.paths.unheard = unheard.filter_map(at).collect();
     }
 
     /// Has the paths probed that are suspected, until nothing is broken any more, and those that nothing was heard of.

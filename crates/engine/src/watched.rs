@@ -39,6 +39,6 @@ pub(super) struct Paths {
     /// First hops of those of them that only may be broken, as they cross what may have broken others: used
     /// where nothing else is whole, until a probe says what they are.
     pub(super) suspected: BTreeSet<Nexthop>,
-    /// Paths to nodes that speak, of which nothing has been heard since they are watched, and when they are probed.
+    /// Paths of which nothing has been heard since they are watched, and when they are probed.
     pub(super) unheard: BTreeMap<PathId, u64>,
 }

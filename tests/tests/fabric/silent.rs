@@ -19,6 +19,7 @@ pub const TESTS: Tests = &[
         dead_before(P_MESH);
         dead_before(FLAT);
     }),
+    ("routed_bfd_a_node_that_never_came_is_gone_round", node_dead_before),
 ];
 
 const P_MESH: &str = "kind = \"pmesh\", dims = [3, 3]";
@@ -96,15 +97,33 @@ fn killed() {
 /// Sessions over a NIC that is dead from the beginning never come up, so none of them ends.
 fn dead_before(topology: &str) {
     let lab = up_with(topology, &[WATCHED, &[RESTART]].concat());
+    let first = &lab.now.plan.cluster().nodes[0];
+    restarted_without(&lab, &format!("{}:{}", first.name, first.nics[0].name), None);
+}
+
+/// Nor do those with a node that is not there when the others are switched on, and forwards nothing.
+fn node_dead_before() {
+    let lab = up_with(P_MESH, &[WATCHED, &[RESTART]].concat());
+    let node = lab.now.node(NodeId(1)).to_owned();
+    restarted_without(&lab, &node, Some(&node));
+}
+
+/// Kills all daemons, has something fail, and waits until the daemons have found it that are started again. A node that is
+/// `dead` answers nobody.
+fn restarted_without(lab: &Lab, object: &str, dead: Option<&str>) {
+    let lost = || {
+        let is_alive = |name: &String| Some(&name[..]) != dead;
+        let of_living = silent(lab).into_iter().filter(|(s, d)| is_alive(s) && is_alive(d));
+        of_living.collect::<Vec<_>>()
+    };
     let nodes = lab.now.plan.cluster().nodes.iter();
     let names: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
-    let nic = format!("{}:{}", names[0], lab.now.plan.cluster().nodes[0].nics[0].name);
     assert!(lab.verb(&[&["kill"], &names[..]].concat()).1);
-    assert!(lab.verb(&["fail", "--silent", &nic]).1);
-    assert_ne!(silent(&lab), [], "the kernels send by it as before");
+    assert!(lab.verb(&["fail", "--silent", object]).1);
+    assert_ne!(lost(), [], "the kernels send by it as before");
     eventually("all daemons run", 30, || lab.in_sync());
-    eventually(&format!("all answer without {nic}"), 30, || none(silent(&lab)));
+    eventually(&format!("all answer without {object}"), 60, || none(lost()));
     assert_ne!(lab.status(NodeId(0)).unwrap().broken, [""; 0]);
-    assert!(lab.verb(&["heal", &nic]).1);
-    eventually(&format!("whole after {nic}"), 120, || whole(&lab));
+    assert!(lab.verb(&["heal", object]).1);
+    eventually(&format!("whole after {object}"), 120, || whole(lab));
 }
