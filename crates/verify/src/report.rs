@@ -1,7 +1,9 @@
 //! The report of `tresse check` (DESIGN section 8).
 
 use serde::Serialize;
+use tresse_base::units::Rate;
 use tresse_plan::{LoadBound, Plan};
+use tresse_topology::cluster::{Cluster, Nic};
 use tresse_topology::vlan::Role;
 
 use super::judged::Judged;
@@ -159,4 +161,10 @@ pub(super) fn ideal_throughput(plan: &Plan, survey: &Survey) -> f64 {
         .map(|(nic, (sent, received))| scaled(*sent.max(received), nic.rate.0));
     let worst = trunks.chain(edges).fold(0.0, f64::max);
     if worst > 0.0 { (cluster.nodes.len() - 1) as f64 / worst } else { 0.0 }
+}
+
+/// The rate of the cable of a NIC: that of the slower end, if the other one is a NIC too.
+pub(super) fn line_rate(cluster: &Cluster, nic: &Nic) -> Rate {
+    let far = nic.peer.map(|end| cluster.node(end.node).nics[end.nic].rate);
+    far.map_or(nic.rate, |far| far.min(nic.rate))
 }

@@ -37,6 +37,7 @@ use reach::Reach;
 use walk::{Seen, Walk};
 
 use super::judged::{lags, renumbered, sequential, silent};
+use super::report::line_rate;
 use super::{Report, TransitSummary, limits};
 
 /// Proves or refutes everything about a plan whose nodes route.
@@ -104,10 +105,7 @@ impl Fabric<'_> {
             .nodes
             .iter()
             .flat_map(|n| &n.nics)
-            .map(|nic| {
-                let far = nic.peer.map(|end| cluster.node(end.node).nics[end.nic].rate.0);
-                far.map_or(nic.rate.0, |far| far.min(nic.rate.0))
-            })
+            .map(|nic| line_rate(cluster, nic).0)
             .collect();
         let Some(unit) = rates.iter().copied().min() else { return 0.0 };
         let scaled = loads.iter().zip(rates.iter().cycle());

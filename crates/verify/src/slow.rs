@@ -11,6 +11,7 @@ use tresse_topology::cluster::{Cable, Cluster, Node, Strategy, TopologyShape};
 
 use super::Finding;
 use super::names::link_name;
+use super::report::line_rate;
 
 /// Without slow cables, fabrics of at most so many switches and nodes are planned again, for so many rates.
 const MOST: usize = 128;
@@ -89,7 +90,7 @@ fn without_slower(cluster: &Cluster, least: Rate) -> Option<Cluster> {
     joins_all(cluster.switches.len(), pairs).then_some(fast)
 }
 
-/// Leaves the NICs alone that are in one of these cables, and renumbers them in both.
+/// Removes the NICs that are in none of these cables, and numbers the others anew, in the cables too.
 fn renumber(nodes: &mut [Node], cables: &mut [Cable]) {
     let ends: BTreeSet<_> =
         cables.iter().flat_map(|cable| cable.0.iter().flatten()).copied().collect();
@@ -119,8 +120,8 @@ fn joins_all(n: usize, pairs: impl Iterator<Item = [usize; 2]>) -> bool {
 
 /// The rate of a cable between nodes: that of the slower end.
 fn rate(cluster: &Cluster, cable: &Cable) -> Rate {
-    let [a, b] = cable.0[0].map(|end| cluster.node(end.node).nics[end.nic].rate);
-    a.min(b)
+    let [end, _] = cable.0[0];
+    line_rate(cluster, &cluster.node(end.node).nics[end.nic])
 }
 
 fn cable_name(cluster: &Cluster, cable: &Cable) -> String {
@@ -134,9 +135,5 @@ fn cable_name(cluster: &Cluster, cable: &Cable) -> String {
 /// What ideal throughputs count in: the rate of the slowest link of a node.
 fn unit(cluster: &Cluster) -> f64 {
     let nics = cluster.nodes.iter().flat_map(|node| &node.nics);
-    let rates = nics.map(|nic| {
-        let far = nic.peer.map(|end| cluster.node(end.node).nics[end.nic].rate);
-        far.map_or(nic.rate, |far| far.min(nic.rate))
-    });
-    rates.min().map_or(0.0, |rate| rate.0 as f64)
+    nics.map(|nic| line_rate(cluster, nic)).min().map_or(0.0, |rate| rate.0 as f64)
 }
