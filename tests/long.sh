@@ -7,7 +7,7 @@
 # (CHANGES_ROUNDS, CHANGES_SEED, CHANGES_ROUND), a fault of every sort at every step of a rollout (HALFWAY_SEED),
 # twenty sets of failures on each kind of fabric (SEVERAL_ROUNDS, SEVERAL_SEED, SEVERAL_ROUND), five in the machine
 # (SEVERAL_VM_ROUNDS), a torus of 64 switches measured there beside its bound (GRID: mesh-8x8, torus-8x8, torus-4x4x4),
-# a fabric of which half is of an older release (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
+# from an older release to this one (PEER_TRESSE), labs of many nodes, thirty rounds of copies under
 # faults (COPY_SEED, COPY_ROUNDS), power cuts at more moments, a daemon that is killed at every step of a change, MPI programs that do what few do,
 # and the Debian package as cargo-deb makes it. One lane alone: `tests/long.sh here`, `tests/long.sh vm`, `tests/long.sh alone`.
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A lab of which half runs an older release (tests/src/halfway/release.rs): PEER_TRESSE is the directory of its
-# `tresse` and `tressed`, such as those of revision 6937124. The arguments are kinds of fabrics.
+# From an older release to this one (tests/src/halfway/release.rs): PEER_TRESSE is the directory of its `tresse`
+# and `tressed`, such as those of revision 6937124, which plans otherwise. The arguments are kinds of fabrics.
 set -eu
 cd "$(dirname "$0")/.."
 if [ -z "${PEER_TRESSE:-}" ]; then

@@ -85,15 +85,29 @@ impl Lab {
         tressed: &Path,
         options: &[&str],
     ) -> Result<Self, String> {
-        let directory = Directory::of(name).map_err(|e| e.to_string())?;
         let files = tempfile::tempdir().map_err(|e| e.to_string())?;
-        // From here on whatever there is of it is removed.
-        let deeds = RefCell::default();
-        let lab = Self { name, directory, now, started: Vec::new(), deeds };
-        let path = files_of(&lab.now, files.path())?;
+        let path = files_of(&now, files.path())?;
         let tressed = tressed.display().to_string();
         let args = ["lab", "up", &path, "--name", name, "--tressed", &tressed, "--no-restart"];
-        print!("{}", program::output(&[&args[..], options].concat())?);
+        Self::up_by(name, now, || {
+            print!("{}", program::output(&[&args[..], options].concat())?);
+            Ok(())
+        })
+    }
+
+    /// Has it built by another program.
+    ///
+    /// # Errors
+    /// What that program said.
+    pub fn up_by(
+        name: &'static str,
+        now: Planned,
+        build: impl FnOnce() -> Result<(), String>,
+    ) -> Result<Self, String> {
+        let directory = Directory::of(name).map_err(|e| e.to_string())?;
+        // From here on whatever there is of it is removed.
+        let lab = Self { name, directory, now, started: Vec::new(), deeds: RefCell::default() };
+        build()?;
         Ok(lab)
     }
 
@@ -335,6 +349,21 @@ impl Lab {
             eventually(|| self.is_settled(&node, planned))?;
         }
         Ok(())
+    }
+
+    /// Waits until every node is in sync with the plan of this generation, which may be another release's.
+    ///
+    /// # Errors
+    /// The last thing that was not so.
+    pub fn has(&self, generation: &str) -> Result<(), String> {
+        self.nodes().iter().try_for_each(|node| {
+            eventually(|| {
+                let status = self.client(node)?.status().map_err(|e| format!("{node}: {e}"))?;
+                let ours = status.generation.as_deref() == Some(generation);
+                let rests = status.in_sync && status.pending.is_empty() && !status.changing;
+                if ours && rests { Ok(()) } else { Err(format!("{node}: {status:?}")) }
+            })
+        })
     }
 
     /// How many VLAN interfaces a node has by the plan in force.
